@@ -1,4 +1,4 @@
-//! What can be wrong with a list of features: what, where, and the remedy.
+//! Errors in a list of features: problem, place, and remedy.
 
 use std::fmt;
 
@@ -11,40 +11,40 @@ pub enum ListError {
          correct it there, or take the last good version back from git"
     )]
     NotJson {
-        /// Counted from 1.
+        /// Line, counted from 1.
         line: usize,
-        /// Counted from 1; 0 before the first byte of the line.
+        /// Column, counted from 1; 0 before the first byte of the line.
         column: usize,
         /// The message of the parser.
         reason: String,
     },
 
-    /// The document holds no entries.
+    /// The document contains no entries.
     #[error("the feature list has no entries: found {found}; {advice}")]
     NoEntries {
         /// The content of the document, shortened.
         found: String,
-        /// What to write.
+        /// The remedy.
         advice: &'static str,
     },
 
-    /// Entries of the list are wrong; every problem that was found.
+    /// Invalid entries, with every problem that was found.
     #[error("the feature list has {}:{}", count(.0.len()), lines(.0))]
     Problems(Vec<Problem>),
 }
 
-/// One thing that is wrong with one entry.
+/// One problem of one entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// `entry 3` of a list or `line 12` of a checklist, counted from 1.
     pub place: String,
     /// The entry's id, as written.
     pub id: Option<String>,
-    /// The field, as it is spelt there.
+    /// The field, as spelt in the file.
     pub field: String,
-    /// The wrong value.
+    /// The invalid value.
     pub found: String,
-    /// What to do.
+    /// The remedy.
     pub advice: String,
 }
 

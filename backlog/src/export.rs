@@ -1,5 +1,5 @@
-//! The list of a project in the shapes of other tools. Fields without a key there are written under
-//! Longhaul's own key, so that reading the file back gives the same features.
+//! Exports the list of a project in the formats of other tools. Fields that the format lacks are
+//! written under Longhaul's own key, so that an import restores the same features.
 
 mod ada;
 mod beads;
@@ -14,19 +14,19 @@ use super::import::CLAIMED_STATUS;
 use super::list::FeatureList;
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 
-/// A shape in which a list can be written.
+/// An export format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// An array in which the order is the priority.
+    /// An array in priority order.
     Quickstart,
     /// `features` with acceptance criteria and `depends_on`.
     Ada,
-    /// One issue to a line.
+    /// One issue per line (beads).
     Beads,
 }
 
 impl Target {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Quickstart, Self::Ada, Self::Beads];
 
     /// Its name on the command line.
@@ -55,7 +55,7 @@ impl FromStr for Target {
     }
 }
 
-/// The list as text. The project's path goes where the shape has a place for it.
+/// The list as text. The project's path is included if the format has a field for it.
 pub fn write(list: &FeatureList, target: Target, project_path: &str) -> String {
     match target {
         Target::Quickstart => quickstart::write(list),
@@ -64,13 +64,13 @@ pub fn write(list: &FeatureList, target: Target, project_path: &str) -> String {
     }
 }
 
-/// The features with the keys that Longhaul does not read.
+/// The features with their unread keys.
 fn entries(list: &FeatureList) -> Vec<(&Feature, Map<String, Value>)> {
     list.features().iter().zip(list.extras()).collect()
 }
 
-/// The same for a tool that takes a status for the truth: what only claims to be done is to be done
-/// there, and keeps its claim beside that.
+/// The same for a tool that trusts the status: a claim is exported as open, with the claim in a
+/// separate key.
 fn entries_without_claims(list: &FeatureList) -> Vec<(Feature, Map<String, Value>)> {
     let told = entries(list).into_iter().map(|(feature, mut extra)| {
         let mut feature = feature.clone();
@@ -83,7 +83,7 @@ fn entries_without_claims(list: &FeatureList) -> Vec<(Feature, Map<String, Value
     told.collect()
 }
 
-/// Appends the keys that are not there yet.
+/// Appends the missing keys.
 fn append(entry: &mut Map<String, Value>, extra: Map<String, Value>) {
     for (key, value) in extra {
         entry.entry(key).or_insert(value);

@@ -1,10 +1,9 @@
-//! Backlogs of other tools: read as features, with an account of the keys that are kept beside them
-//! or lost.
+//! Imports backlogs of other tools as features, and reports the keys that are kept or lost.
 //!
-//! Read in this order: `source` (text to JSON, XML or Markdown), `detect` (which shape it is),
+//! Read in this order: `source` (text to JSON, XML or Markdown), `detect` (finds the shape),
 //! `lists`, `markdown` and one file for each other shape, `entry` and `intake` (shared by all
-//! shapes), `merge` (into the list of a project). Nothing that is imported passes: a claim that it
-//! does is kept as one.
+//! shapes), `merge` (into the list of a project). No imported feature passes: a `passes` is kept as
+//! a claim.
 
 mod beads;
 mod claim;
@@ -44,41 +43,41 @@ pub(super) use claim::CLAIMED_STATUS;
 /// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// The shape; found by looking when none.
+    /// The shape; detected if `None`.
     pub shape: Option<Shape>,
-    /// Which of several lists in one file is meant: a tag of Task Master.
+    /// The list to import from a file with several: a tag of Task Master.
     pub tag: Option<&'a str>,
-    /// Features that are there already, and may be depended on.
+    /// Existing features, which entries may depend on.
     pub known: &'a [Feature],
 }
 
-/// A backlog of another tool, as features.
+/// A backlog of another tool as features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The shape in which it was found.
+    /// The detected shape.
     pub shape: Shape,
     /// In the file's order.
     pub items: Vec<Item>,
-    /// Keys of the list as a whole that mean nothing to Longhaul.
+    /// Unread keys of the list as a whole.
     pub list_keys: Vec<(Place, String, Value)>,
     /// Keys that were read into fields.
     pub mapped: Vec<Mapped>,
-    /// Keys of entries that are kept, but not read.
+    /// Unread keys of entries, which are kept.
     pub kept_extra: Vec<Kept>,
-    /// Parts that are neither read nor kept.
+    /// Dropped parts.
     pub not_mapped: Vec<NotMapped>,
-    /// Guesses and translations, one sentence each.
+    /// Guesses and conversions, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// One entry of it.
+/// One imported entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
-    /// Where it stands.
+    /// Its place in the file.
     pub place: Place,
     /// Its fields. `passes` is false; the status is a claim.
     pub feature: Feature,
-    /// Keys without a field, as they are written into the list.
+    /// Unread keys, as they are written into the list.
     pub extra: Map<String, Value>,
 }
 
@@ -89,43 +88,43 @@ pub struct Mapped {
     pub from: String,
     /// The field.
     pub to: String,
-    /// In how many entries.
+    /// The number of entries with this key.
     pub entries: usize,
 }
 
-/// A key of an entry that is kept beside the fields.
+/// An unread key of an entry, which is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Kept {
-    /// Where it stands.
+    /// Its place in the file.
     #[serde(flatten)]
     pub place: Place,
-    /// The feature that its entry became; absent for a key of the list as a whole.
+    /// The feature of its entry; absent for a key of the list as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<FeatureId>,
     /// The key.
     pub key: String,
-    /// The key in the project's list; the same one unless that means something else there.
+    /// Its name in the project's list; another one if the same name has a meaning there.
     pub kept_as: String,
-    /// Why it is kept beside.
+    /// Why it is not read into a field.
     pub reason: String,
 }
 
-/// Something that does not reach the project's list.
+/// A dropped part of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotMapped {
-    /// Where it stands.
+    /// Its place in the file.
     #[serde(flatten)]
     pub place: Place,
-    /// What it is.
+    /// A description of it.
     pub what: String,
-    /// Why it is left out.
+    /// Why it is dropped.
     pub reason: String,
 }
 
 /// Reads a backlog.
 ///
-/// Refuses a text without a known shape or with several, broken text, and wrong entries: one error
-/// names all of them.
+/// Refuses text of an unknown or ambiguous shape, invalid syntax, and invalid entries: one error
+/// lists all of them.
 pub fn read(text: &str, options: &Options<'_>) -> Result<Imported, ImportError> {
     let source = Source::of(text, options.shape)?;
     let shape = match options.shape {

@@ -1,4 +1,4 @@
-//! Files that hold a backlog: text and values in, features out, and back.
+//! Backlog files: conversion between text and features, without I/O.
 //!
 //! Read in this order: [`list`] (`feature_list.json` in the shapes found in the wild), [`tasks_md`]
 //! (checklists in Markdown), [`import`] and [`export`] (backlogs of other tools). The features

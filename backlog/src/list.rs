@@ -1,9 +1,8 @@
-//! `feature_list.json`: read in the shapes found in the wild, and written back in the shape in
-//! which it was found.
+//! `feature_list.json`: reads the common variants, and writes a list back in its own variant.
 //!
-//! The document is kept as it was read. Writing changes single keys of it, so keys that Longhaul
-//! does not know, the order of keys and the shape survive. `shape` is where the list is found in
-//! it, `entry` where an entry becomes a feature.
+//! The document is kept as read. Writing changes single keys, so unknown keys, the order of keys
+//! and the shape survive. `shape` locates the list in the document, `entry` converts an entry to a
+//! feature.
 
 mod add;
 mod compare;
@@ -35,7 +34,7 @@ pub(super) use report::{Report, shortened};
 pub(super) use shape::{ENTRY_KEYS, EntriesAt};
 pub(super) use words::{CLAIMED_PASSES, priority_of_word, status_of_word};
 
-/// A feature list: the document as it was read, and the features in it.
+/// A feature list: the original document and its features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureList {
     document: Value,
@@ -48,8 +47,8 @@ pub struct FeatureList {
 impl FeatureList {
     /// Reads the text of a feature list.
     ///
-    /// Refuses text that is not JSON, a document without a list in it, and wrong entries: one error
-    /// names all of them.
+    /// Refuses invalid JSON, a document without a list, and invalid entries: one error lists all of
+    /// them.
     pub fn parse(text: &str) -> Result<Self, ListError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let document = serde_json::from_str(text).map_err(|error| ListError::NotJson {
@@ -92,7 +91,7 @@ impl FeatureList {
         self.features.iter().find(|feature| feature.id == *id)
     }
 
-    /// Guesses and translations while reading, and unread keys; one sentence each.
+    /// Guesses and conversions while reading, and unread keys; one sentence each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -102,13 +101,13 @@ impl FeatureList {
         &self.document
     }
 
-    /// The text to be written to the file: two spaces for each level, a newline at the end.
+    /// The text of the file: two spaces per level, a newline at the end.
     pub fn to_text(&self) -> String {
         format!("{:#}\n", self.document)
     }
 }
 
-/// The parser's words without the place, which the error names itself.
+/// The parser's message without the place, which the error contains separately.
 pub(super) fn bare_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()

@@ -1,9 +1,10 @@
 //! Reads a `tasks.md` checklist into features.
 //!
 //! Two forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; or `###
+//! Two forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; or `###
 //! Task 1: title` headings with fields in bold (`**Dependencies:** Task 1`, `**Priority:** P0`,
-//! `**Acceptance Criteria:**`), in English or Portuguese. As soon as one such heading is there,
-//! boxes outside of tasks are not features.
+//! `**Acceptance Criteria:**`), in English or Portuguese. With such headings, boxes outside of
+//! tasks are not features.
 
 mod line;
 mod task;
@@ -19,11 +20,11 @@ use task::Task;
 pub struct TaskList {
     /// In the file's order; their status is a claim.
     pub features: Vec<Feature>,
-    /// What was guessed, one sentence each.
+    /// Guesses, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Reads a checklist. One error names all problems, each with its line.
+/// Reads a checklist. One error lists all problems, each with its line.
 pub fn read_tasks(text: &str) -> Result<TaskList, ListError> {
     let mut report = Report::default();
     let drafts = drafts(text, &mut report)?.into_iter().map(|(_, draft)| draft).collect();
@@ -89,7 +90,7 @@ struct Parser {
     tasks: Vec<Task>,
     /// Whether lines belong to the last task.
     open: bool,
-    /// The field that following bullets belong to.
+    /// The field of the following bullets.
     field: Option<Field>,
     report: Report,
 }

@@ -1,4 +1,4 @@
-//! Backlogs of every shape in: features, claims, and what is kept.
+//! Imports of every shape: features, claims, and kept keys.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 

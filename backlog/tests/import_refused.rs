@@ -18,14 +18,14 @@ const FILES: [&str; 8] = [
     include_str!("backlogs/github.json"),
 ];
 
-/// Reads and merges; what went wrong.
+/// Reads and merges; returns the error.
 fn refusal(text: &str, shape: Option<Shape>) -> String {
     let options = Options { shape, ..Options::default() };
     let mut list = FeatureList::create("p", &[]).unwrap();
     let before = list.clone();
     let outcome =
         import::read(text, &options).and_then(|imported| import::merge(&mut list, &imported));
-    assert_eq!(list, before, "what is refused changes nothing");
+    assert_eq!(list, before, "a refused file changes nothing");
     outcome.unwrap_err().to_string()
 }
 

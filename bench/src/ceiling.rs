@@ -1,4 +1,5 @@
-//! Rates and latencies, and the ceilings: what the disk, and sled, give without an engine.
+//! Rates and latencies, and the ceilings: the same writes to the disk and to sled without an
+//! engine.
 
 use std::collections::VecDeque;
 use std::fs::File;

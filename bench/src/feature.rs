@@ -1,5 +1,5 @@
-//! What Longhaul adds to the work of an agent: a project of small features, beside a shell script
-//! that does the same.
+//! The overhead of Longhaul over an agent: a project of small features, compared with an equivalent
+//! shell script.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Features of the project.
 const FEATURES: usize = 20;
 
-/// The overhead of a feature beside the work of its agent.
+/// The overhead of a feature over the work of its agent.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Overhead {
     /// Features, worked on one after the other.
@@ -33,7 +33,7 @@ impl Overhead {
     }
 }
 
-/// Writes a file, as fast as an agent can be.
+/// Writes a file: the fastest possible agent.
 const AGENT: &str = "#!/bin/sh\necho done >\"$LONGHAUL_FEATURE_ID.txt\"\n";
 
 /// The same steps as those of a feature, without a log, syncs or protection.

@@ -1,4 +1,4 @@
-//! What `longhaul bench` measures: this machine, beside what its disk and sled give alone.
+//! The measurements of `longhaul bench`: this machine, compared with its disk and sled alone.
 //!
 //! Five things are measured with the code that also runs projects, in a temporary directory:
 //!

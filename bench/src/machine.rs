@@ -9,7 +9,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The machine, as far as it explains the figures.
+/// The machine, as context for the figures.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Machine {
     pub(super) os: String,

@@ -23,7 +23,7 @@ pub struct Report {
     version: &'static str,
     /// Whether it was compiled with optimisation.
     optimised: bool,
-    /// Whether it was a tenth of the work.
+    /// Whether a tenth of the work was done.
     quick: bool,
     machine: Machine,
     /// Steps, with more and more runs in flight.
@@ -32,11 +32,11 @@ pub struct Report {
     waiting: Waiting,
     scheduler: Scheduling,
     feature: Overhead,
-    /// The figures that Longhaul has targets for.
+    /// The figures with targets.
     targets: Vec<Target>,
 }
 
-/// A target, and whether it is met here.
+/// A target, and whether it is met.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Target {
     /// The figure, with its unit.

@@ -1,10 +1,10 @@
 //! The command line.
 
-mod again;
 mod backlog;
 mod batch;
-mod carry;
 pub(crate) mod look;
+mod maintenance;
+mod rewind;
 mod shared;
 mod steer;
 
@@ -12,10 +12,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-pub(crate) use again::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
-pub(crate) use carry::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
+pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
+pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use shared::{Asked, AtOnce, OneRun, Within};
 pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
 
@@ -26,11 +26,11 @@ const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked)
 #[derive(Debug, Parser)]
 #[command(name = "longhaul", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
-    /// Where the log is [default: longhaul in the XDG data directory]
+    /// The data directory with the log [default: longhaul in the XDG data directory]
     #[arg(long, global = true, env = "LONGHAUL_HOME", value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 
-    /// Say more; twice for debugging
+    /// Log more; twice for debugging
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 
@@ -40,70 +40,68 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Write longhaul.toml, a feature list and init.sh to start from
+    /// Write longhaul.toml, a feature list and init.sh
     Init(Init),
     /// Run projects until every feature passes its checks or needs a person
     Run(Run),
-    /// Run many projects under one id, some after others; submitted again, it goes on
+    /// Run many projects under one id, in the order of their dependencies; repeat it to continue
     Batch(Batch),
-    /// Show where a project stands, also while another process runs it
+    /// Show the status of a project, also while another process runs it
     Status(Show),
     /// Read and change the features of a project
     Feature(Feature),
     #[command(flatten)]
     Look(look::Look),
-    /// Stop projects, or one run, before their next step; a session under way ends first
+    /// Pause projects, or one run, before their next step; a running session ends first
     Pause(Steer),
-    /// Let paused or cancelled projects, or one run, go on; a feature that is blocked is tried
-    /// again
+    /// Resume paused or cancelled projects, or one run; retry a blocked feature
     Resume(Steer),
-    /// End what is being done in projects, or in one run; what was done is kept
+    /// Cancel projects, or one run, and keep their work
     Cancel(Steer),
-    /// End projects or runs now: agents at work are killed, nothing tidies up
+    /// Terminate projects or runs at once: agents are killed, without cleanup
     #[command(visible_alias = "kill")]
     Terminate(Steer),
-    /// Put a signal into the mailbox of a run
+    /// Send a signal to a run
     Signal(Signal),
-    /// Tell the agent of a feature something, at its next session
+    /// Send the agent of a feature a note for its next session
     Steer(Text),
-    /// Let features be merged that wait for approval
+    /// Approve the merge of features that wait for approval
     Approve(Answer),
-    /// Send features that wait for approval back to their agents; --why is what they are told
+    /// Send features that wait for approval back to their agents, with the reason --why
     Deny(Answer),
-    /// Begin a new run of a feature from a step of an earlier one (elsewhere: reset --event-id)
+    /// Start a new run of a feature from a step of an earlier one (Temporal: reset --event-id)
     Fork(Fork),
-    /// Begin a feature again from nothing, with what its run was given
+    /// Start a new run of a feature from the beginning, with the input of the earlier one
     Restart(Restart),
-    /// Take a project back: its target branch, and what its log says of the features that landed
-    /// since
+    /// Roll back a project: its target branch, and the features that landed since
     Rollback(Rollback),
-    /// Keep the work tree of a feature as it is now, without disturbing its agent
+    /// Record the current work tree of a feature, without disturbing its agent
     Checkpoint(Checkpoint),
-    /// List what runs can be taken back to
+    /// List the steps to which runs can return
     Checkpoints(Checkpoints),
     /// Settle an effect with an unknown outcome
     Reconcile(Reconcile),
     /// Verify that recorded runs replay deterministically with this program, without any effect
     Replay(Replay),
-    /// Write runs to a file that another log takes in, or that `replay` reads anywhere
+    /// Write runs to a file for `import` or `replay`
     Export(Export),
-    /// Take in the runs of an export, a backup or single histories
+    /// Import the runs of an export, a backup or single histories
     Import(Import),
-    /// Write all of a log to a file, also while it is in use
+    /// Write a whole log to a file, also while it is in use
     Backup(Backup),
-    /// Make a log from a backup, in an empty data directory
+    /// Restore a backup into an empty data directory
     Restore(Restore),
-    /// Look through a whole log for damage, and mend what can be
+    /// Check a whole log for damage; repair it with --repair
     Check(Check),
-    /// Let go of the histories of runs that ended long ago; they stay listed
+    /// Drop the histories of runs that ended long ago; the runs stay listed
     Prune(Prune),
-    /// Look for what keeps Longhaul from working on this machine
+    /// Find problems that keep Longhaul from working on this machine
     Doctor(Doctor),
-    /// Make a small project with a scripted agent, and run it
+    /// Create a small project with a scripted agent, and run it
     Demo(Demo),
     /// Measure this machine: steps per second, time to open, memory, scheduling
     Bench(Bench),
-    /// Write a completion script for a shell to standard output
+    /// Write a shell completion script to standard output
     Completions(Completions),
 }
 
@@ -112,14 +110,13 @@ pub(crate) struct Init {
     /// The project
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// The agent: a program and its arguments in one text, parted as a shell parts them: --agent
-    /// "claude -p"
+    /// The agent: a program and its arguments as one string with shell quoting: --agent "claude -p"
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent: Option<String>,
-    /// Write the files, but do not commit them
+    /// Write the files without a commit
     #[arg(long)]
     pub(crate) no_commit: bool,
-    /// How what was done is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -129,13 +126,12 @@ pub(crate) struct Run {
     /// The projects
     #[arg(default_value = ".")]
     pub(crate) dirs: Vec<PathBuf>,
-    /// Make this data directory the owner of the repositories, in the place of one that is gone or
-    /// was restored here
+    /// Claim the repositories for this data directory, if the owner is gone or was restored here
     #[arg(long)]
     pub(crate) take_over: bool,
     #[command(flatten)]
     pub(crate) limits: AtOnce,
-    /// How the summary is written
+    /// Output format of the summary
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -145,15 +141,15 @@ pub(crate) struct Show {
     /// The project
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
 
-/// How data is written to standard output.
+/// Output formats of data on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
-    /// For people
+    /// Text for people
     #[default]
     Table,
     /// One JSON document with a `schema`
@@ -173,19 +169,19 @@ pub(crate) struct Feature {
 pub(crate) enum FeatureCommand {
     /// Add a feature to the end of the list
     Add(FeatureAdd),
-    /// Add the features of another tool's list: JSON, JSON lines, Markdown, a test report, issues
+    /// Import features from another tool: JSON, JSON lines, Markdown, a test report, issues
     Import(FeatureImport),
-    /// Write the list as another tool reads it
+    /// Write the list in the format of another tool
     Export(FeatureExport),
     /// List the features
     List(FeatureList),
-    /// Show one feature: what is asked for, and where it stands
+    /// Show one feature: its list entry and its status
     Show(FeatureName),
-    /// Show which features can be worked on now, the next one first
+    /// Show the features that are ready, the next one first
     Next(FeatureList),
-    /// Keep a feature from being worked on
+    /// Block a feature
     Block(FeatureChange),
-    /// Try a blocked feature again
+    /// Unblock a feature and retry it
     Unblock(FeatureChange),
 }
 
@@ -194,7 +190,7 @@ pub(crate) struct FeatureList {
     /// The project; the same as --dir
     #[arg(value_name = "DIR")]
     pub(crate) place: Option<PathBuf>,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -205,19 +201,19 @@ pub(crate) struct FeatureAdd {
     pub(crate) id: String,
     /// Its name
     pub(crate) name: String,
-    /// What is to be built
+    /// Description of the work
     #[arg(long, default_value = "")]
     pub(crate) description: String,
-    /// What must hold when it is done; may be repeated
+    /// An acceptance criterion; may be repeated
     #[arg(long, value_name = "TEXT")]
     pub(crate) criterion: Vec<String>,
-    /// A command that must exit with 0 when it is done; may be repeated
+    /// A command that must exit with 0 for the feature to pass; may be repeated
     #[arg(long, value_name = "COMMAND")]
     pub(crate) check: Vec<String>,
     /// A feature that must pass first; may be repeated
     #[arg(long, value_name = "ID")]
     pub(crate) depends_on: Vec<String>,
-    /// The higher, the sooner
+    /// Higher values start first
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) priority: i64,
 }
@@ -226,7 +222,7 @@ pub(crate) struct FeatureAdd {
 pub(crate) struct FeatureName {
     /// The id of the feature
     pub(crate) id: String,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -247,34 +243,34 @@ pub(crate) struct Reconcile {
     /// The effect happened
     #[arg(long)]
     pub(crate) landed: bool,
-    /// The effect did not happen: do it
+    /// The effect did not happen; perform it
     #[arg(long)]
     pub(crate) not_landed: bool,
-    /// What the effect gave, as JSON
+    /// The output of the effect, as JSON
     #[arg(long, value_name = "JSON", requires = "landed")]
     pub(crate) result: Option<String>,
     #[command(flatten)]
     pub(crate) asked: Asked,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Demo {
-    /// A directory that does not exist yet, or one that a demo was begun in
+    /// A directory that does not exist yet, or that contains an unfinished demo
     pub(crate) dir: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Bench {
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
-    /// A directory to measure in; it is emptied afterwards [default: one in the data directory]
+    /// A directory for the measurements, emptied afterwards [default: one in the data directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// A tenth of the work, for a first impression
+    /// Run a tenth of the work for a quick estimate
     #[arg(long)]
     pub(crate) quick: bool,
 }

@@ -1,5 +1,4 @@
-//! `longhaul demo`: a small real project with its backlog and a scripted agent, to see Longhaul at
-//! work.
+//! `longhaul demo`: a small real project with a backlog and a scripted agent.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,16 +11,14 @@ mod template;
 
 use template::TEMPLATE;
 
-/// How many features the demo project has.
+/// Number of features in the demo project.
 pub(crate) const FEATURES: usize = 12;
 
 const MARKER: &str = "longhaul.demo";
 
-/// Makes the demo project in `dir`, with one commit; leaves one that was made there before as it
-/// is.
+/// Creates the demo project in `dir` with one commit; leaves an existing one unchanged.
 ///
-/// It is made beside `dir` and moved there when it is complete, so that `dir` is either a whole
-/// project or none.
+/// It is created next to `dir` and renamed when complete, so that `dir` is never partial.
 pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
     needs("git", "it keeps the project and the work on it")?;
     needs("cargo", "the demo project is written in Rust; see https://rustup.rs")?;
@@ -39,12 +36,12 @@ pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
     remove(&draft)?;
     write_files(&draft)?;
     commit(&draft)?;
-    // Replaces an empty directory as well.
+    // The rename also replaces an empty directory.
     fs::rename(&draft, &place)
         .with_context(|| format!("cannot move the demo project to {}", place.display()))
 }
 
-/// An absolute path; its parent is there afterwards.
+/// Makes a path absolute and creates its parent.
 fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
     let unusable = || format!("cannot make a project in {}", dir.display());
     if let Ok(place) = dir.canonicalize() {
@@ -62,7 +59,7 @@ fn absolute(dir: &Path) -> anyhow::Result<PathBuf> {
     Ok(parent.canonicalize().with_context(unusable)?.join(name))
 }
 
-/// Whether there is nothing at this place, or an empty directory.
+/// Whether the path is free: missing, or an empty directory.
 fn is_free(place: &Path) -> anyhow::Result<bool> {
     match fs::read_dir(place) {
         Ok(mut entries) => Ok(entries.next().is_none()),
@@ -72,15 +69,15 @@ fn is_free(place: &Path) -> anyhow::Result<bool> {
 }
 
 fn is_demo(place: &Path) -> bool {
-    // Named so, git does not look for a repository further up.
+    // With this name git does not search parent directories for a repository.
     let repository = format!("--git-dir={}", place.join(".git").display());
     let read =
         git(place).args([&repository, "config", "--local", "--get", "--bool", MARKER]).output();
     read.is_ok_and(|read| read.status.success() && read.stdout.trim_ascii() == b"true")
 }
 
-/// Where the project is made: in the same directory, so that it can be moved. What is there is of a
-/// demo that was killed.
+/// The temporary place of the project, in the same directory so that a rename works. An existing
+/// one is left from a killed demo.
 fn draft_of(place: &Path) -> anyhow::Result<PathBuf> {
     let name = place
         .file_name()
@@ -125,8 +122,7 @@ fn make_executable(_file: &Path) -> std::io::Result<()> {
 
 fn commit(draft: &Path) -> anyhow::Result<()> {
     run_git(draft, &["init", "--quiet", "--initial-branch=main"])?;
-    // Settings of the person's own that would stop a program, or change the files that Longhaul
-    // compares.
+    // Disables user settings that would stop a program, or change the files that Longhaul compares.
     let settings = [
         (MARKER, "true"),
         ("commit.gpgSign", "false"),
@@ -162,7 +158,7 @@ fn run_git(draft: &Path, arguments: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// git in a directory, without what an outer git (a hook, an alias) may have set.
+/// git in a directory, without variables of an outer git (a hook, an alias).
 fn git(directory: &Path) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(directory).stdin(Stdio::null());

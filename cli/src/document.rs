@@ -1,4 +1,4 @@
-//! Printing the documents of commands as JSON.
+//! Prints documents as JSON.
 
 use anyhow::Result;
 
@@ -12,7 +12,7 @@ pub(crate) fn print(document: impl Document) -> Result<()> {
     Ok(())
 }
 
-/// Prints a document that is one of many, as a line.
+/// Prints a document as one line, for JSON lines.
 pub(crate) fn print_line(document: impl Document) -> Result<()> {
     term::print_data(serde_json::to_string(&Titled::of(document))?);
     Ok(())

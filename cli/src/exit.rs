@@ -7,20 +7,20 @@ use longhaul_engine::{Failure, FailureKind};
 use longhaul_server::RequestError;
 use longhaul_server::settled::Verdict;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// 0: done, and nothing to complain of.
+    /// 0: done, no findings.
     Ok,
     /// 1: a finding: a feature is blocked, a replay diverged.
     Finding,
-    /// 2: the command line, the settings or the list is wrong.
+    /// 2: the command line, the settings or the list is invalid.
     Usage,
-    /// 3: suspended: a person or a limit is waited for.
+    /// 3: suspended: it waits for a person or a limit.
     Suspended,
     /// 4: the log, the disk, git or the network failed.
     Operational,
-    /// 5: partial: some succeeded, some did not.
+    /// 5: partial: some succeeded, some failed.
     Partial,
 }
 
@@ -36,7 +36,7 @@ impl Exit {
         }
     }
 
-    /// The exit of a command over several things, from the exits of each.
+    /// The exit of a command over several items, from the exit of each.
     pub(crate) fn of_all(exits: impl IntoIterator<Item = Self>) -> Self {
         let mut exits = exits.into_iter();
         let Some(first) = exits.next() else { return Self::Ok };
@@ -51,7 +51,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error that knows its exit code; any other error is operational.
+/// An error with an exit code; any other error is operational.
 #[derive(Debug)]
 pub(crate) struct Complaint {
     pub(crate) exit: Exit,
@@ -66,12 +66,12 @@ impl std::fmt::Display for Complaint {
 
 impl std::error::Error for Complaint {}
 
-/// The exit code that an error asks for.
+/// The exit code of an error.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
     error.chain().find_map(named).unwrap_or(Exit::Operational)
 }
 
-/// Whether it is the command that has to change: the same request fails again in another process.
+/// Whether the command must change: the same request fails in any process.
 pub(crate) fn is_complaint(error: &anyhow::Error) -> bool {
     named(error.as_ref()).is_some_and(|exit| exit != Exit::Operational)
 }
@@ -107,12 +107,12 @@ impl From<Verdict> for Exit {
     }
 }
 
-/// A wrong command: exit code 2.
+/// A usage error: exit code 2.
 pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     Complaint { exit: Exit::Usage, message: message.to_string() }.into()
 }
 
-/// A failure before anything began: exit code 4 if the machine failed, else 2.
+/// A failure before the start: exit code 4 if the machine failed, else 2.
 pub(crate) fn failed(failure: Failure) -> anyhow::Error {
     let exit = if failure.kind == FailureKind::Machine { Exit::Operational } else { Exit::Usage };
     let remedy = match failure.code.as_deref() {

@@ -1,4 +1,4 @@
-//! The command line of Longhaul: parses, wires, prints, exits.
+//! The command line of Longhaul: parses arguments, calls the service, prints, exits.
 
 mod arguments;
 mod command;
@@ -16,7 +16,7 @@ use clap::Parser;
 use arguments::Arguments;
 use exit::Exit;
 
-/// The hidden command by which Longhaul starts its own supervisors.
+/// Hidden subcommand for the supervisor processes of Longhaul.
 const SUPERVISE: &str = "supervise-process";
 
 /// Runs the command line of this process.
@@ -36,8 +36,7 @@ pub fn main() -> ExitCode {
         }
     };
     term::start_log(arguments.verbose);
-    // One core is the log's: its thread is what all wait for, and whoever competes with it waits
-    // longer.
+    // Reserve one core for the thread of the log: all runs wait for its syncs.
     let workers = std::thread::available_parallelism()
         .map_or(1, |cores| cores.get().saturating_sub(1).max(1));
     let runtime = match tokio::runtime::Builder::new_multi_thread()
@@ -54,7 +53,7 @@ pub fn main() -> ExitCode {
         Ok(exit) => term::ending(exit.into()),
         Err(error) => term::report(&error),
     };
-    // Nothing that is still running may keep a finished command from ending.
+    // Do not wait for tasks that still run when the command has finished.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     exit
 }

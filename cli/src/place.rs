@@ -1,4 +1,4 @@
-//! Where things are: the data directory, and the projects named on the command line.
+//! Paths: the data directory, and the projects named on the command line.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(crate) fn data_dir(flag: Option<&Path>) -> Result<PathBuf> {
         .with_context(|| format!("cannot use {} as the data directory", dir.display()))
 }
 
-/// A directory named on the command line has to be there.
+/// Checks that a directory of the command line exists.
 pub(crate) fn is_there(dir: &Path) -> Result<()> {
     match std::fs::metadata(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

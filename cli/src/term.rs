@@ -1,5 +1,4 @@
-//! Writing to standard error and standard output. What others have written is cleaned of control
-//! sequences.
+//! Writes to standard error and standard output. Removes control sequences from foreign text.
 
 mod clean;
 
@@ -21,8 +20,7 @@ pub(crate) fn is_verbose() -> bool {
     VERBOSE.get().is_some_and(|verbose| *verbose)
 }
 
-/// Starts the log of this process: warnings, or what `LONGHAUL_LOG` or `-v` asks for, on standard
-/// error.
+/// Initialises logging to standard error: warnings, or the levels of `LONGHAUL_LOG` or `-v`.
 pub(crate) fn start_log(verbose: u8) {
     let _ = VERBOSE.set(verbose > 0);
     let level = match verbose {
@@ -46,25 +44,25 @@ pub(crate) fn start_log(verbose: u8) {
 
 /// Prints a line on standard error.
 pub(crate) fn say(line: impl std::fmt::Display) {
-    // A closed standard error is no reason to fail.
+    // A closed standard error is not an error.
     let _ = writeln!(std::io::stderr(), "{}", clean(&line.to_string()));
 }
 
-/// Shows a notice about a wait.
+/// Prints a notice about a wait.
 pub(crate) fn notice(line: &str) {
     say(line);
 }
 
-/// Why nothing more can be written to standard output.
+/// The first write error of standard output.
 static UNWRITABLE: OnceLock<std::io::Error> = OnceLock::new();
 
-/// Prints a text for people on standard output. A failed write does not stop the command; `ending`
+/// Prints text for people on standard output. A failed write does not stop the command; `ending`
 /// reports it.
 pub(crate) fn print(text: impl std::fmt::Display) {
     pass_on(format!("{}\n", clean(&text.to_string())).as_bytes());
 }
 
-/// Prints data for programs on standard output: as it is, unless it goes to a terminal.
+/// Prints data for programs on standard output: unchanged, unless it is a terminal.
 pub(crate) fn print_data(data: impl std::fmt::Display) {
     if std::io::stdout().is_terminal() {
         print(data);
@@ -73,7 +71,7 @@ pub(crate) fn print_data(data: impl std::fmt::Display) {
     }
 }
 
-/// Passes data on to standard output, as it comes.
+/// Streams data to standard output.
 pub(crate) fn pass_on(mut data: impl Read) {
     let mut out = std::io::stdout().lock();
     if UNWRITABLE.get().is_some() {
@@ -84,13 +82,13 @@ pub(crate) fn pass_on(mut data: impl Read) {
     }
 }
 
-/// Whether standard output cannot be written any more.
-pub(crate) fn is_over() -> bool {
+/// Whether standard output has failed.
+pub(crate) fn is_closed() -> bool {
     UNWRITABLE.get().is_some()
 }
 
-/// The exit code of a command. A closed pipe is ignored, as `head` closes it; any other failed
-/// write is an error.
+/// The exit code of a command. A closed pipe (as by `head`) is ignored; any other write failure is
+/// an error.
 pub(crate) fn ending(exit: ExitCode) -> ExitCode {
     match UNWRITABLE.get() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => {

@@ -23,34 +23,34 @@ use crate::request::{RequestError, request};
 use crate::served;
 use crate::service::Service;
 
-/// How often the projects of a batch are looked at.
+/// Poll interval of a batch over its projects.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// On which terms a project is begun.
+/// The settings under which the projects of a batch start.
 #[derive(Debug, Default)]
 pub(crate) struct Terms {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) overrides: Overrides,
 }
 
-/// The batches that are carried on, each with how often it was submitted to this process.
+/// The batches that this process runs, each with its number of submissions.
 #[derive(Debug, Default)]
 pub(crate) struct OpenBatches(Mutex<BTreeMap<RunId, u64>>);
 
-/// Where a batch stands.
+/// The status of a batch in this process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct BatchStanding {
-    /// Its plan, and which submission it follows.
+    /// Its plan and the submission that it comes from.
     pub view: BatchView,
     /// The state of each project.
     pub states: BTreeMap<FeatureId, ProjectState>,
-    /// Whether it is carried on: else nothing more happens without a person.
+    /// Whether it makes progress without a person.
     pub is_open: bool,
-    /// Where its projects stand: those that are worked on; of a batch that is not carried on, all.
+    /// The states of its active projects; of a batch that makes no progress, of all projects.
     pub projects: BTreeMap<FeatureId, StatusDocument>,
 }
 
-/// Has a batch done, or its additions; idempotent by its id.
+/// Submits a batch or additions to it; idempotent by its id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SubmitBatch {
     /// Its id.
@@ -64,7 +64,7 @@ pub struct SubmitBatch {
 pub struct Submitted {
     /// The id of this submission.
     pub submission: String,
-    /// How many of its projects were known before; `None`: the batch is new.
+    /// How many of its projects were known before; `None` if the batch is new.
     pub known: Option<usize>,
 }
 
@@ -105,7 +105,7 @@ impl OpenBatches {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more submission; whether it is the first.
+    /// Counts a submission; returns whether it is the first.
     fn open(&self, batch: &RunId) -> bool {
         let mut open = self.lock();
         let count = open.entry(batch.clone()).or_default();
@@ -129,12 +129,12 @@ impl OpenBatches {
 }
 
 impl Service {
-    /// Whether a batch is carried on by this process.
+    /// Whether this process runs a batch.
     pub fn has_open_batch(&self) -> bool {
         !self.batches.lock().is_empty()
     }
 
-    /// Where a project of a batch stands: by the log, or, if it has not begun, by its files.
+    /// The state of a project of a batch, from the log, or from its files if it has not started.
     async fn status_of(&self, entry: &Entry) -> Result<StatusDocument, RequestError> {
         let project = RunId::new(entry.project.id.clone()).map_err(RequestError::refused)?;
         let stuck = self.stuck_in_engine();
@@ -149,7 +149,7 @@ impl Service {
         Ok(status::of_files(&project, root, loaded.ok()))
     }
 
-    /// Has a plan done.
+    /// Submits a plan.
     async fn submit(self: &Arc<Self>, batch: &str, plan: Plan) -> Result<Submitted, RequestError> {
         let engine = self.running()?;
         let run = BatchWorkflow::run_id(batch).map_err(RequestError::refused)?;
@@ -188,7 +188,7 @@ impl Service {
         Ok(Submitted { submission, known: before.map(|before| before.view.plan.projects.len()) })
     }
 
-    /// Waits for a run that was told to end, so that it can be started again.
+    /// Waits until a terminated run has ended, so that it can be started again.
     async fn let_end(&self, run: &RunId) -> Result<(), StoreError> {
         let ends = |message: &Message| {
             matches!(message.body, MessageBody::Cancel(_) | MessageBody::Terminate(_))
@@ -203,7 +203,7 @@ impl Service {
     }
 }
 
-/// Where a batch stands; `None` if it has never been submitted.
+/// The status of a batch; `None` if it was never submitted.
 async fn standing(service: &Service, run: &RunId) -> Result<Option<BatchStanding>, StoreError> {
     let published = service.store.published(run).await?;
     let Some(view) = published.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok())
@@ -219,14 +219,14 @@ async fn standing(service: &Service, run: &RunId) -> Result<Option<BatchStanding
     Ok(Some(BatchStanding { view, states, ..BatchStanding::default() }))
 }
 
-/// The work of this process on a batch.
+/// Runs a batch in this process.
 struct Driver {
     service: Arc<Service>,
     run: RunId,
     submission: String,
     watched: BTreeMap<FeatureId, Watched>,
-    /// What the batch was told, and may not have published yet.
-    told: BTreeMap<FeatureId, ProjectState>,
+    /// Messages sent to the batch that it may not have published yet.
+    reported: BTreeMap<FeatureId, ProjectState>,
 }
 
 async fn carry_on(service: Arc<Service>, run: RunId) {
@@ -235,7 +235,7 @@ async fn carry_on(service: Arc<Service>, run: RunId) {
         run: run.clone(),
         submission: String::new(),
         watched: BTreeMap::new(),
-        told: BTreeMap::new(),
+        reported: BTreeMap::new(),
     };
     let Some(engine) = service.engine.clone() else { return };
     loop {
@@ -258,11 +258,11 @@ async fn carry_on(service: Arc<Service>, run: RunId) {
 }
 
 impl Driver {
-    /// Does what is to be done now; whether nothing is left.
+    /// Performs the decisions that are due; returns whether the batch is complete.
     async fn look(&mut self, engine: &Engine) -> Result<bool, StoreError> {
         let store = Arc::clone(&self.service.store);
-        // In this order: a batch that waits after its mailbox was seen empty has published what
-        // came of the last message.
+        // Order matters: a batch that waits after its mailbox was empty has published the effect of
+        // its last message.
         let has_mail = !store.mailbox(&self.run).await?.is_empty();
         let summary = store
             .summary(&self.run)
@@ -289,8 +289,7 @@ impl Driver {
         Ok(!is_working && (is_held || (is_quiet && !published_working)))
     }
 
-    /// Begins a project that is to be worked on, and sees where it stands; `None`: its turn has not
-    /// come, or is over.
+    /// Starts a project that is due and reads its state; `None` if it is not due yet, or is done.
     async fn project(
         &mut self,
         engine: &Engine,
@@ -317,10 +316,10 @@ impl Driver {
             return Ok(Some(ProjectState::Working));
         }
         let reason =
-            document.vain_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
+            document.limited_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
         let now = state_of(settled::verdict(&document), reason);
         if now == ProjectState::Passed && *published == now {
-            // Nothing is left to do: neither is it looked at nor are its files watched any more.
+            // Nothing is left to do, so stop polling it and watching its files.
             let id = watched.id.clone();
             self.watched.remove(&entry.name);
             served::disengage(&self.service, &id).await;
@@ -329,12 +328,11 @@ impl Driver {
         Ok(Some(now))
     }
 
-    /// Takes a new submission in: projects are looked at again, and the limits are those of its
-    /// plan.
+    /// Applies a new submission: polls its projects again, with the limits of its plan.
     fn follow(&mut self, engine: &Engine, view: &BatchView) {
         self.submission.clone_from(&view.submitted);
         self.watched.clear();
-        self.told.clear();
+        self.reported.clear();
         for (label, most) in &view.plan.limits {
             engine.limit(AGENTS, label, *most as usize);
         }
@@ -363,16 +361,17 @@ impl Driver {
         now: ProjectState,
     ) -> Result<(), StoreError> {
         if now == *published {
-            self.told.remove(&entry.name);
+            self.reported.remove(&entry.name);
             return Ok(());
         }
-        if self.told.get(&entry.name) == Some(&now) {
+        if self.reported.get(&entry.name) == Some(&now) {
             return Ok(());
         }
-        let (submission, name) = (self.submission.clone(), entry.name.clone());
+        let submission = self.submission.clone();
+        let name = entry.name.clone();
         let word = Now { submission, name: name.clone(), state: now.clone() };
         engine.signal(&self.run, Now::SIGNAL, Payload::of(&word)).await?;
-        self.told.insert(name, now);
+        self.reported.insert(name, now);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Reaching the log: through the process that owns it, or, when none does, by opening it.
+//! Client of the log: connects to the process that owns it, or opens a log at rest.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::request::{Request, RequestError};
 use crate::service::Service;
 use crate::socket::Remote;
 
-/// Shows a line to the person who waits.
+/// Callback that prints a notice about a wait.
 pub type Notify = fn(&str);
 
-/// Where the log of a data directory is reached.
+/// A connection to the log of a data directory.
 pub enum Client {
-    /// Another process owns it.
+    /// Another process owns the log.
     Remote(Remote),
-    /// Nobody ran it: we opened it ourselves.
+    /// The log was at rest and this process opened it.
     Local(Arc<Service>),
 }
 
 impl Client {
-    /// Reaches the log; `None` if there is none yet. If another process owns it and goes away
-    /// before it answers, whoever comes next is asked.
+    /// Connects to the log; `None` if there is none. If the owner exits before it responds, the
+    /// request goes to the next owner.
     pub async fn reach(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
         Ok(Self::reach_now(data_dir, notify).await?.map(|access| match access {
             Self::Remote(remote) => Self::Remote(remote.or_next()),
@@ -35,8 +35,8 @@ impl Client {
         }))
     }
 
-    /// Reaches the process that runs the log, and nobody after it; `None` if none does. One that is
-    /// just starting is waited for.
+    /// Connects to the current owner of the log, without failover to the next one; `None` if there
+    /// is none. Waits for an owner that is starting.
     pub async fn reach_owner(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
         Ok(Self::reach_now(data_dir, notify)
             .await?
@@ -60,7 +60,7 @@ impl Client {
                 .try_exists()
                 .map_err(Error::io(format!("cannot look into {dir}")))?
             {
-                // A sandbox hides the log: what is missing here may well be there.
+                // A sandbox hides the log: a directory that looks empty may hold one.
                 refused::refuse_hidden_log(data_dir)?;
                 return Ok(None);
             }
@@ -69,14 +69,14 @@ impl Client {
                     let git = GitHandlers::new(data_dir);
                     return Ok(Some(Self::Local(Service::at_rest(Arc::new(store), git))));
                 }
-                // Its owner is just starting, or another command has it for a moment.
+                // The owner is starting, or another command has the log open for a moment.
                 Err(StoreError::Owned { owner, .. }) => waiting.a_little(data_dir, owner).await?,
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// The same, with a new log where there is none, for a command that fills it.
+    /// Like `open`, but creates a missing log, for commands that fill it.
     pub async fn reach_or_create(data_dir: &Path, notify: Notify) -> Result<Self> {
         if let Some(access) = Self::reach(data_dir, notify).await? {
             return Ok(access);
@@ -92,7 +92,7 @@ impl Client {
         }
     }
 
-    /// Reaches the process that runs the log, if one answers now.
+    /// Connects to the owner of the log, if it accepts connections now.
     pub async fn at_owner(data_dir: &Path, notify: Notify) -> Option<Self> {
         Remote::connect(data_dir, notify).await.map(Self::Remote)
     }
@@ -111,7 +111,7 @@ impl Client {
         Ok(response?)
     }
 
-    /// Makes a request to the next process that has the log, when its owner is gone.
+    /// Repeats a request at the next owner after the current one exited.
     async fn call_next<R: Request>(
         data_dir: &Path,
         request: R,
@@ -121,9 +121,7 @@ impl Client {
         loop {
             let Some(client) = Self::reach_now(data_dir, notify).await? else {
                 let data_dir = data_dir.display();
-                return Err(Error::operational(format!(
-                    "the log in {data_dir} is not there any more"
-                )));
+                return Err(Error::operational(format!("the log in {data_dir} is gone")));
             };
             match client {
                 Self::Local(service) => return Ok(service.perform_here(request).await),

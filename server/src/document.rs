@@ -1,4 +1,4 @@
-//! The documents that commands print as JSON: each says what it is, in its field `schema`.
+//! The JSON documents that commands print. The field `schema` names the type of each.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// What `-o json` gives. The macro `documents!` implements it, so no document can be printed
-/// without its schema.
+/// A document printed by `-o json`. The macro `documents!` implements the trait, so no document can
+/// be printed without its schema.
 pub trait Document: Serialize + JsonSchema {
     /// Its name and the version of its shape: `longhaul.list/1`.
     const SCHEMA: &'static str;
@@ -17,7 +17,7 @@ impl<D: Document> Document for &D {
     const SCHEMA: &'static str = D::SCHEMA;
 }
 
-/// A document with its field `schema`, before all others.
+/// A document with its field `schema` first.
 #[derive(Debug, Clone, Serialize)]
 pub struct Titled<D> {
     schema: &'static str,
@@ -26,7 +26,7 @@ pub struct Titled<D> {
 }
 
 impl<D: Document> Titled<D> {
-    /// Puts the field `schema` before the others.
+    /// Adds the field `schema` as the first one.
     pub fn of(document: D) -> Self {
         Self { schema: D::SCHEMA, document }
     }

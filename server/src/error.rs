@@ -8,10 +8,10 @@ use longhaul_engine::StoreError;
 use crate::request::RequestError;
 use crate::socket::Gone;
 
-/// Why a request could not be made. What the service itself refuses is part of its response.
+/// Why a request could not be sent. A refusal by the service is part of its response.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request or its surroundings are wrong. The message says what to correct.
+    /// The request or its environment is wrong. The message says what to correct.
     #[error("{0}")]
     Usage(String),
     /// A file, a socket or git failed on this machine.
@@ -20,15 +20,15 @@ pub enum Error {
     /// An operation on a file or a socket failed.
     #[error("{context}")]
     Io {
-        /// What could not be done, and where.
+        /// The operation that failed, and where.
         context: String,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The log failed.
     #[error("{0}{remedy}", remedy = remedy(.0))]
     Store(StoreError),
-    /// The service did not perform the request.
+    /// The service refused the request.
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The owner of the log ended, or did not respond.
@@ -42,7 +42,7 @@ impl From<StoreError> for Error {
     }
 }
 
-/// What to do about a log that failed.
+/// The remedy for a log that failed.
 fn remedy(error: &StoreError) -> &'static str {
     match error {
         StoreError::Unopenable { .. } => {
@@ -50,7 +50,7 @@ fn remedy(error: &StoreError) -> &'static str {
              log of what can be read"
         }
         StoreError::Damaged { .. } => {
-            "; `longhaul check` says what is lost, and `longhaul check --repair` makes a log of what can be read"
+            "; `longhaul check` lists the losses, and `longhaul check --repair` rebuilds the log"
         }
         _ => "",
     }
@@ -73,7 +73,7 @@ impl Error {
         Self::Operational(message.to_string())
     }
 
-    /// Adds what could not be done to an error of the system.
+    /// Adds the failed operation to an error of the operating system.
     pub(crate) fn io(context: impl Display) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { context: context.to_string(), source }
     }

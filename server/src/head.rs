@@ -1,5 +1,4 @@
-//! Where a run stands, with its mailbox: the one place that reads what people asked and the run has
-//! not taken yet.
+//! The state of a run together with its unread messages. Only this module reads unread requests.
 
 use longhaul_engine::{Message, MessageBody, RunId, RunReader, Status, StoreError, Summary};
 use longhaul_workflows::finding::{Findings, SteeringRefused};
@@ -12,15 +11,15 @@ pub(crate) struct RunHead {
 }
 
 impl RunHead {
-    /// The head of a run; `None` if the log does not know it.
+    /// The head of a run; `None` if the log has no such run.
     pub(crate) async fn of(store: &dyn RunReader, run: &RunId) -> Result<Option<Self>, StoreError> {
-        // In this order: a run that waits after its mailbox was seen empty has acted on every
-        // earlier message.
+        // Order matters: a run that waits after its mailbox was empty has acted on every earlier
+        // message.
         let mailbox = store.mailbox(run).await?;
         Ok(store.summary(run).await?.map(|summary| Self { summary, mailbox }))
     }
 
-    /// Whether it has something to do now. A run takes messages only while a process runs the log.
+    /// Whether it has work now. A run takes messages only while a process runs the log.
     pub(crate) fn is_active(&self, is_running: bool) -> bool {
         let takes = |wanted: fn(&MessageBody) -> bool| is_running && self.has(wanted);
         match &self.summary.status {
@@ -38,7 +37,7 @@ impl RunHead {
         }
     }
 
-    /// What people asked of it, and it has not taken yet.
+    /// Requests of people that it has not taken yet.
     pub(crate) fn pending(&self) -> Vec<MailboxEntry> {
         MailboxEntry::of_people(&self.mailbox)
     }
@@ -48,8 +47,8 @@ impl RunHead {
         self.mailbox.iter().map(MailboxEntry::of).collect()
     }
 
-    /// The findings of a run, with the refused steering that it has not taken yet: a session may go
-    /// on for hours.
+    /// The findings of a run, including refused steering in unread messages: a session may take
+    /// hours.
     pub(crate) fn findings(&self, known: &Findings) -> Findings {
         let mut findings = known.clone();
         for message in &self.mailbox {
@@ -63,7 +62,7 @@ impl RunHead {
         findings
     }
 
-    /// The failure of the machine that it waits out.
+    /// The machine failure after which the run waits to retry.
     pub(crate) fn machine(&self) -> Option<String> {
         match &self.summary.status {
             Status::Waiting { machine, .. } => machine.clone(),
@@ -71,23 +70,23 @@ impl RunHead {
         }
     }
 
-    /// Whether a message of this kind waits.
+    /// Whether a message of this kind is unread.
     pub(crate) fn has(&self, wanted: impl Fn(&MessageBody) -> bool) -> bool {
         self.mailbox.iter().any(|message| wanted(&message.body))
     }
 
-    /// Whether it is over, or ends as soon as it takes its messages.
+    /// Whether it is closed, or closes when it takes its messages.
     pub(crate) fn is_ending(&self) -> bool {
         self.summary.status.is_terminal()
             || self.has(|body| matches!(body, MessageBody::Terminate(_)))
     }
 
-    /// Whether it is paused when it has taken its messages.
+    /// Whether it is paused once it has taken its messages.
     pub(crate) fn is_held_by_pause(&self) -> bool {
         self.pause_order().unwrap_or(matches!(self.summary.status, Status::Paused(_)))
     }
 
-    /// The last order in its mailbox to pause (`true`) or to resume (`false`).
+    /// The last unread order to pause (`true`) or to resume (`false`).
     pub(crate) fn pause_order(&self) -> Option<bool> {
         self.mailbox.iter().rev().find_map(|message| match message.body {
             MessageBody::Pause(_) => Some(true),

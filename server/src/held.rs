@@ -1,8 +1,8 @@
-//! Telling a project which of its runs do not go on by themselves: paused, parked or stuck. It lets
-//! others merge past them.
+//! Tells a project which of its runs make no progress (paused, parked or stuck), so that others
+//! merge past them.
 //!
-//! A report may come late or twice. The last one must be right: a run that the project takes for
-//! held gets no turn to merge.
+//! A report may come late or twice. The last one must be right: the project gives no merge lease to
+//! a run that it considers held.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::service::Service;
 
-/// How often runs are looked at that cannot go on: no event says so.
+/// Poll interval for stuck runs, which leave no event.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Keeps a project informed until the engine stops.
@@ -33,7 +33,7 @@ async fn keep_informed(
     project: &RunId,
 ) -> Result<(), StoreError> {
     let mut recorded = engine.recorded();
-    let mut told = last_report(store, project).await?;
+    let mut reported = last_report(store, project).await?;
     let mut held = all_held(store, project).await?;
     loop {
         let stuck = engine
@@ -41,18 +41,18 @@ async fn keep_informed(
             .into_keys()
             .filter(|run| run != project && run.is_within(project.as_str()));
         let now: BTreeSet<RunId> = held.iter().cloned().chain(stuck).collect();
-        if told.as_ref() != Some(&now) {
+        if reported.as_ref() != Some(&now) {
             engine.signal(project, signal::HELD, Payload::of(&Held { runs: now.clone() })).await?;
-            told = Some(now);
+            reported = Some(now);
         }
         let event = tokio::select! {
             event = recorded.recv() => event,
             () = tokio::time::sleep(LOOK) => continue,
         };
         match event {
-            // A report of an earlier process may be acted on after this one looked for it.
+            // A report of an earlier process may be applied after this process has looked for it.
             Ok(recorded) if recorded.run == *project => {
-                told = recorded.events.iter().fold(told, published_in);
+                reported = recorded.events.iter().fold(reported, published_in);
             }
             Ok(recorded) if !recorded.run.is_within(project.as_str()) => {}
             Ok(recorded) if !recorded.events.iter().any(changes_that) => {}
@@ -66,14 +66,14 @@ async fn keep_informed(
             }
             Err(RecvError::Lagged(_)) => {
                 held = all_held(store, project).await?;
-                told = None;
+                reported = None;
             }
             Err(RecvError::Closed) => return Ok(()),
         }
     }
 }
 
-/// What the project was told last, if it has acted on that.
+/// The last report to the project, if the project has applied it.
 async fn last_report(
     store: &dyn RunReader,
     project: &RunId,
@@ -87,17 +87,17 @@ async fn last_report(
     Ok(Some(held.unwrap_or_default().runs))
 }
 
-/// What a project was told last, by its answer to that, else as known before.
-fn published_in(told: Option<BTreeSet<RunId>>, event: &Event) -> Option<BTreeSet<RunId>> {
+/// The last report according to the response of the project, else as known before.
+fn published_in(reported: Option<BTreeSet<RunId>>, event: &Event) -> Option<BTreeSet<RunId>> {
     match &event.kind {
         EventKind::StatusPublished { key, value, .. } if key == Held::KEY => {
             value.read().ok().map(|held: Held| held.runs)
         }
-        _ => told,
+        _ => reported,
     }
 }
 
-/// Whether an event can change what is held.
+/// Whether an event can change the set of held runs.
 fn changes_that(event: &Event) -> bool {
     let kind = &event.kind;
     matches!(

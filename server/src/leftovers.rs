@@ -7,15 +7,14 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-/// How the name begins of a file that a command keeps for as long as it runs; its process id
-/// follows.
+/// Prefix of files that live as long as a command; the process id follows.
 pub const SCRATCH: &str = "carried-";
 
-/// How deep the files of sessions are: `sessions/<run>/<call>/`.
+/// Depth of session files: `sessions/<run>/<call>/`.
 const DEPTH: u32 = 3;
 
-/// The temporary files that no process uses any more. The caller holds the lock of the data
-/// directory: the files of sessions are written by its holder only.
+/// The temporary files of dead processes. The caller holds the lock of the data directory: only its
+/// holder writes files of sessions.
 pub fn find(data_dir: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         entries(data_dir).filter(|path| is_scratch_of_the_dead(path)).collect();
@@ -33,7 +32,7 @@ pub fn remove(data_dir: &Path) {
     }
 }
 
-/// Removes a file, or a directory with what is in it.
+/// Removes a file or a directory tree.
 pub fn remove_one(path: &Path) -> std::io::Result<()> {
     if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
@@ -49,12 +48,12 @@ fn name(path: &Path) -> String {
 fn is_scratch_of_the_dead(path: &Path) -> bool {
     let name = name(path);
     let Some(rest) = name.strip_prefix(SCRATCH) else { return false };
-    // The part of a file that is not complete has its name and more.
+    // A partial file has the final name and a suffix.
     let process = rest.split('-').next().and_then(|process| process.parse().ok());
     process.is_some_and(|process| matches!(kill(Pid::from_raw(process), None), Err(Errno::ESRCH)))
 }
 
-/// What `tempfile` makes before a file gets its name.
+/// The name that `tempfile` gives before the rename.
 fn half_written(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     for path in entries(folder) {
         let is_link = path.is_symlink();
@@ -75,7 +74,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let session = home.path().join("sessions/p~f~1/4");
         fs::create_dir_all(&session).unwrap();
-        // No system gives a process this id.
+        // No system assigns this process id.
         let ended = i32::MAX;
         let dead = [
             home.path().join(format!("{SCRATCH}{ended}-1.tmp")),

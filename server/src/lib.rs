@@ -1,5 +1,5 @@
-//! The service over an open log. Everything that reads a log for a person or acts on its runs is
-//! here; the command line and later transports call it.
+//! The service over an open log. It contains all queries and all actions on runs; the command line
+//! and later transports call it.
 //!
 //! A [`Client`] reaches the service: in the process that owns the log, through its unix socket, or
 //! by opening a log at rest.

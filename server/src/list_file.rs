@@ -1,5 +1,4 @@
-//! The feature list of a project, changed by a command. It is a file of the project, so no log is
-//! needed for it.
+//! Changes the feature list of a project. The list is a file of the project, so this needs no log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use longhaul_workflows::backlog::{Backlog, Feature};
 
 use crate::error::{Error, Result};
 
-/// How long to wait for another process that changes the list.
+/// Lock timeout for the list.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A list and its file.
@@ -23,11 +22,11 @@ pub struct ListFile {
     /// The list.
     pub list: FeatureList,
     exists: bool,
-    /// Held until this is dropped, so that no other process changes the list meanwhile.
+    /// Lock on the list, held until this is dropped.
     _turn: ListTurn,
 }
 
-/// A backlog to be imported.
+/// A backlog to import.
 #[derive(Debug, Clone, Copy)]
 pub struct ImportSource<'a> {
     /// Its name in messages.
@@ -36,9 +35,9 @@ pub struct ImportSource<'a> {
     pub file: Option<&'a Path>,
     /// Its content.
     pub bytes: &'a [u8],
-    /// Its shape; detected if none.
+    /// Its shape; detected if `None`.
     pub shape: Option<Shape>,
-    /// The list in it, if there are several: a tag of Task Master.
+    /// The list to import, if the file has several: a tag of Task Master.
     pub tag: Option<&'a str>,
 }
 
@@ -47,19 +46,19 @@ pub struct ImportSource<'a> {
 pub struct ImportOutcome {
     /// The file of the project's list.
     pub list: PathBuf,
-    /// What was read.
+    /// The report of the reader.
     pub imported: Imported,
-    /// What was, or would be, added.
+    /// The entries that were added, or would be with a dry run.
     pub merged: Merged,
-    /// How many added features have no check, neither of their own nor a gate of the project.
+    /// How many added features have no check: neither their own nor a gate of the project.
     pub unchecked: usize,
 }
 
 impl ListFile {
     /// Reads the list of the project at `root`; an empty one if it has none.
     ///
-    /// A project that keeps its features in a checklist is refused, because a list would hide the
-    /// checklist; unless `from` is that checklist, which becomes a list now.
+    /// A project with a checklist is refused, because a list would hide the checklist, unless
+    /// `from` is that checklist, which is then converted to a list.
     pub fn open(root: &Path, from: Option<&Path>) -> Result<Self> {
         let turn = list_turn(root, PATIENCE);
         let path = root.join(project::settings(root).map_err(Error::usage)?.project.list);
@@ -98,8 +97,8 @@ pub fn add_feature(root: &Path, feature: &Feature) -> Result<PathBuf> {
     Ok(file.path)
 }
 
-/// Adds the features of another tool's backlog to the list of the project at `root`: those whose id
-/// is new.
+/// Adds the features with new ids from a backlog of another tool to the list of the project at
+/// `root`.
 pub fn import_features(
     root: &Path,
     source: &ImportSource<'_>,
@@ -131,7 +130,7 @@ pub fn import_features(
     })
 }
 
-/// Whether two names are of one existing file.
+/// Whether both names refer to one existing file.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }

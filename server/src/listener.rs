@@ -1,4 +1,4 @@
-//! Answering other commands, while this process owns the log.
+//! Server side of the socket of the owner of a log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,23 +19,22 @@ use crate::service::Service;
 use crate::socket::{self, Address};
 use crate::watch::Repeated;
 
-/// The longest question, in bytes.
+/// The longest request, in bytes.
 const QUESTION_MAX: u64 = 16 * 1024 * 1024;
-/// How often an empty line is written before the answer, so that whoever waits knows that it is
-/// being worked on.
+/// Keep-alive interval: an empty line before the response shows that the owner works on it.
 const SIGN_OF_LIFE: Duration = Duration::from_millis(500);
-/// How long somebody may take to read an answer.
+/// Write timeout of a response.
 const READING_TAKES: Duration = Duration::from_secs(30);
 
-/// The socket of an owner; dropping it takes the socket away.
+/// The socket of an owner; dropping it removes the socket.
 pub struct Listener {
     path: PathBuf,
     task: JoinHandle<()>,
 }
 
 impl Listener {
-    /// Listens for other commands. To be called by the owner only: a socket that is there belongs
-    /// to a dead one.
+    /// Listens for other commands. Only the owner calls this: an existing socket was left by a dead
+    /// owner.
     pub fn start(data_dir: &Path, service: Arc<Service>) -> Result<Self> {
         let path = socket::path(data_dir);
         longhaul_storage::private_directory(data_dir)?;
@@ -80,7 +79,7 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
         return;
     }
     let writer = Mutex::new(writer);
-    let attending = async {
+    let handling = async {
         let parsed = serde_json::from_str::<Incoming<'_>>(&line).map_err(|error| error.to_string());
         let (is_watched, request) =
             match parsed.and_then(|incoming| Ok((incoming.watch, incoming.read()?))) {
@@ -112,22 +111,22 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
                 }
             }
             None => {
-                service.attend(request, async |response| write(&writer, &response).await).await;
+                service.handle(request, async |response| write(&writer, &response).await).await;
             }
         }
     };
-    // A request that was taken up is performed to its end, also when the other end is gone.
+    // An accepted request runs to its end, even if the client disconnects.
     let alive = async {
         signs_of_life(&writer).await;
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        () = attending => {}
+        () = handling => {}
         () = alive => {}
     }
 }
 
-/// Shows the other end that this process lives, until it is gone.
+/// Sends keep-alive lines until the client disconnects.
 async fn signs_of_life(writer: &Mutex<WriteHalf<'_>>) {
     loop {
         tokio::time::sleep(SIGN_OF_LIFE).await;
@@ -137,7 +136,7 @@ async fn signs_of_life(writer: &Mutex<WriteHalf<'_>>) {
     }
 }
 
-/// Writes a response; whether it was read in time.
+/// Writes a response; returns whether the client read it in time.
 async fn write(writer: &Mutex<WriteHalf<'_>>, response: &Response<Value>) -> bool {
     let Ok(mut line) = serde_json::to_vec(response) else { return false };
     line.push(b'\n');

@@ -1,4 +1,4 @@
-//! Who has a data directory, told from its lock and its socket, without opening the log.
+//! Reads the owner of a data directory from its lock and socket, without opening the log.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::socket::{self, Remote};
 
-/// Who has a data directory.
+/// The owner of a data directory.
 #[derive(Debug)]
 pub enum LockState {
     /// There is no log.
     Nothing,
-    /// Nobody.
+    /// No process owns it.
     AtRest {
-        /// The process that had it last, if that is written down.
+        /// The last owner, if its process id was recorded.
         last: String,
-        /// A socket that a dead owner left.
+        /// The socket of a dead owner.
         socket: Option<PathBuf>,
-        /// Keeps others away for as long as it is held.
+        /// The lock on the log: no process can take it while this is held.
         _lock: File,
     },
-    /// A process, which may answer or not.
+    /// A live process, which may accept connections or not.
     Owned {
-        /// Its process id, as it left it.
+        /// Its process id, as recorded.
         by: String,
-        /// Whether its socket takes a connection.
+        /// Whether its socket accepts a connection.
         answers: bool,
     },
 }
 
 impl LockState {
-    /// Looks. If nobody has it, nobody can take it until this is dropped.
+    /// Reads the state. A free log stays locked until the result is dropped.
     pub async fn of(data_dir: &Path) -> Result<Self> {
         let path = data_dir.join("lock");
         let lock = match File::options().read(true).write(true).open(&path) {

@@ -1,4 +1,4 @@
-//! Waiting for a log that another command has open for a moment, or whose owner is just starting.
+//! Waits for a log that another process holds for a moment or is about to serve.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,31 +6,31 @@ use std::time::{Duration, Instant};
 use crate::client::Notify;
 use crate::error::{Error, Result};
 
-/// How often it is looked whether the log is free.
+/// Poll interval of the lock.
 const LOOK: Duration = Duration::from_millis(50);
-/// After so long a person is told what is waited for.
+/// Delay before the user is informed of the wait.
 pub(crate) const SOON: Duration = Duration::from_secs(2);
-/// How long one and the same process may have the log without an answer.
+/// How long one owner may hold the log without a response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What to do about it.
-pub(crate) const ADVICE: &str = "look what it does, or end it; LONGHAUL_WAIT=SECONDS waits longer";
+/// Advice to the user about a silent owner.
+pub(crate) const ADVICE: &str = "inspect or end that process; LONGHAUL_WAIT=SECONDS waits longer";
 
-/// Whoever has the log, and since when.
+/// The current owner of the log, and since when it is seen.
 pub(crate) struct LockWait {
     notify: Notify,
     on: Option<(String, Instant)>,
-    is_said: bool,
+    is_notified: bool,
 }
 
 impl LockWait {
     pub(crate) fn new(notify: Notify) -> Self {
-        Self { notify, on: None, is_said: false }
+        Self { notify, on: None, is_notified: false }
     }
 
-    /// Waits a little for the process that has the log: each gets the whole of our patience, so
-    /// that a queue of commands that all do their work is no reason to give up.
+    /// Waits for one poll interval. The timeout starts anew with each owner, so a queue of commands
+    /// that make progress does not time out.
     pub(crate) async fn a_little(&mut self, data_dir: &Path, process: String) -> Result<()> {
-        // Whoever takes the lock writes its name a moment later.
+        // A new owner writes its process id a moment after it takes the lock.
         let since = match &self.on {
             Some((known, since)) if *known == process => *since,
             _ => Instant::now(),
@@ -38,13 +38,14 @@ impl LockWait {
         self.on = Some((process.clone(), since));
         let waited = since.elapsed();
         if waited > patience() {
-            let (data_dir, seconds) = (data_dir.display(), waited.as_secs());
+            let data_dir = data_dir.display();
+            let seconds = waited.as_secs();
             return Err(Error::operational(format!(
                 "process {process} has the log in {data_dir} and does not answer for {seconds} seconds: {ADVICE}"
             )));
         }
-        if waited > SOON && !self.is_said {
-            self.is_said = true;
+        if waited > SOON && !self.is_notified {
+            self.is_notified = true;
             (self.notify)(&format!("waiting for process {process}, which has the log open"));
         }
         tokio::time::sleep(LOOK).await;
@@ -53,6 +54,6 @@ impl LockWait {
 }
 
 pub(crate) fn patience() -> Duration {
-    let told = std::env::var("LONGHAUL_WAIT").ok().and_then(|seconds| seconds.parse().ok());
-    told.map_or(PATIENCE, Duration::from_secs)
+    let configured = std::env::var("LONGHAUL_WAIT").ok().and_then(|seconds| seconds.parse().ok());
+    configured.map_or(PATIENCE, Duration::from_secs)
 }

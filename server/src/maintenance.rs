@@ -1,5 +1,4 @@
-//! Requests about whole runs and the log itself. The process that has the log open reads and writes
-//! the files.
+//! Requests about whole runs and the log itself. The owner of the log reads and writes the files.
 
 mod export;
 mod import;
@@ -23,57 +22,57 @@ use crate::service::Service;
 pub struct Export {
     /// The runs.
     pub scope: Scope,
-    /// An absolute path.
+    /// Absolute path of the target file.
     pub file: PathBuf,
     /// Whether to compress it with zstd.
     pub compress: bool,
-    /// Whether the file is a whole backup: it names the epoch of the log.
+    /// Whether the file is a whole backup, which names the epoch of the log.
     pub backup: bool,
 }
 
-/// How much was written, and what could not be read.
+/// The result of an export: counts and read errors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Exported {
     /// How many runs were written.
     pub runs: u64,
-    /// How many events they have.
+    /// How many events these runs have.
     pub events: u64,
-    /// Runs that were left out, and why.
+    /// Omitted runs with the reason.
     pub damaged: Vec<(RunId, String)>,
-    /// Pages and records that could not be read.
+    /// Unreadable pages and records.
     pub unreadable: Vec<String>,
 }
 
-/// Takes in the runs of a file.
+/// Imports the runs of a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Import {
-    /// An absolute path.
+    /// Absolute path of the source file.
     pub file: PathBuf,
-    /// Whether only to say what would happen.
+    /// Whether to only report the effect.
     pub dry_run: bool,
 }
 
-/// Looks through the log for damage.
+/// Checks the log for damage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Check {
-    /// Whether to repair what is found.
+    /// Whether to repair the damage.
     pub repair: bool,
 }
 
-/// Drops the histories of runs that ended before a time.
+/// Drops the histories of runs that ended before a point in time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Prune {
     /// The runs.
     pub scope: Scope,
-    /// Runs that ended later stay.
+    /// Runs that ended later are kept.
     pub ended_before: DateTime<Utc>,
-    /// How they ended.
+    /// Only runs that ended with one of these statuses.
     pub statuses: Vec<State>,
-    /// Whether only to say what would happen.
+    /// Whether to only report the effect.
     pub dry_run: bool,
 }
 
-/// The runs that were, or would be, pruned.
+/// The result of a prune.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pruned {
     /// The runs, in the order of their ids.
@@ -82,37 +81,36 @@ pub struct Pruned {
     pub files: u64,
     /// The size of the payload files.
     pub bytes: u64,
-    /// Why payload files were kept.
+    /// Why payload files were kept, if they were.
     pub problem: Option<String>,
 }
 
-/// The runs that are not over, and the features that are blocked.
+/// Requests the open runs and the blocked features.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unfinished {}
 
-/// The runs that are not over, and the features that are blocked: `project/feature`.
+/// The open runs and the blocked features (`project/feature`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UnfinishedRuns {
-    /// The runs that are not over.
+    /// The runs that are not closed.
     pub runs: Vec<RunId>,
     /// The blocked features of these projects.
     pub blocked: Vec<String>,
 }
 
-/// Reads every page of the log, and looks for payloads that no record names.
+/// Reads every page of the log and looks for unreferenced payloads.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InspectPages {
-    /// Whether to remove these payloads.
+    /// Whether to remove unreferenced payloads.
     pub sweep: bool,
 }
 
-/// What lies on pages that cannot be read, and the payloads that no record names, or named until
-/// they were removed.
+/// Unreadable pages, and payloads without a reference (before any removal).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Pages {
-    /// Pages and records that could not be read.
+    /// Unreadable pages and records.
     pub unreadable: Vec<String>,
-    /// How many payload files no record names.
+    /// How many payload files have no reference.
     pub unused: u64,
     /// The size of the payload files.
     pub bytes: u64,
@@ -121,17 +119,17 @@ pub struct Pages {
 /// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Imported {
-    /// Runs that the log did not have.
+    /// Runs that are new to the log.
     pub new: Vec<RunId>,
-    /// Runs that it has, exactly so.
+    /// Runs that the log has with the same content.
     pub same: Vec<RunId>,
-    /// Runs that differ from those in the log, and how. If there is one, nothing is imported.
+    /// Runs that differ from the log, and how. If there is any, nothing is imported.
     pub differ: Vec<(RunId, String)>,
-    /// The problem with the file. If there is one, nothing is imported.
+    /// The error in the file. If there is one, nothing is imported.
     pub unreadable: Option<String>,
 }
 
-/// A run whose history was, or would be, let go of.
+/// A pruned run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PrunedRun {
     /// The run.
@@ -141,7 +139,7 @@ pub struct PrunedRun {
     pub status: State,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
-    /// How many events are gone; not known before it is done.
+    /// How many events were dropped; unknown in a dry run.
     pub events: Option<u64>,
 }
 
@@ -178,7 +176,7 @@ impl InspectPages {
         let unreadable = service.log.snapshot(Scope::All).await?.unreadable();
         let unused =
             if self.sweep { service.log.sweep().await } else { service.log.unused().await };
-        // Of a damaged log it is not known what its records name.
+        // The records of a damaged log do not show which payloads are referenced.
         let Swept { files, bytes } = unused.unwrap_or_default();
         Ok(Pages { unreadable, unused: files, bytes })
     }

@@ -15,19 +15,19 @@ use crate::error::{Error, Result};
 use crate::leftovers;
 use crate::service::Service;
 
-/// The pool of the agents.
+/// The pool of agent sessions.
 pub(crate) const AGENTS: &str = "agents";
 
-/// How much may run at once.
+/// Concurrency limits of the process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Sessions of agents.
+    /// Concurrent agent sessions.
     pub agents: usize,
-    /// Set-up scripts and checks.
+    /// Concurrent set-up scripts and checks.
     pub checks: usize,
 }
 
-/// Opens the log as its owner, ends what a dead owner left running, and starts an engine.
+/// Opens the log as its owner, ends processes of a dead owner, and starts an engine.
 pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
     if let Some(call) = process::call_of(std::process::id().cast_signed(), data_dir) {
         return Err(Error::usage(format!(
@@ -36,7 +36,7 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
     }
     git::check_git().await.map_err(Error::operational)?;
     let store = Arc::new(SledStore::open(data_dir)?);
-    // The lock is ours now: whatever still carries our mark belongs to an owner that is dead.
+    // The lock is ours, so processes with our mark belong to a dead owner.
     for leftover in process::sweep(data_dir) {
         tracing::info!(
             pid = leftover.pid,
@@ -62,7 +62,7 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
     Ok(Service::with_engine(store, engine, git))
 }
 
-/// All workflows.
+/// Registers all workflows.
 pub fn workflows() -> Workflows {
     Workflows::new()
         .with(FeatureWorkflow::NAME, FeatureWorkflow)
@@ -70,7 +70,7 @@ pub fn workflows() -> Workflows {
         .with(BatchWorkflow::NAME, BatchWorkflow)
 }
 
-/// All handlers.
+/// Registers all handlers.
 fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
     let supervisor = process::Supervisor::of_this_binary()
         .map_err(Error::io("cannot find this program itself"))?;

@@ -1,4 +1,4 @@
-//! What can be told to runs.
+//! Orders to runs.
 
 use longhaul_engine::{MessageBody, Payload, RequestedBy};
 use longhaul_workflows::feature::{FeatureWorkflow, Note};
@@ -7,38 +7,38 @@ use serde_json::Value;
 
 use crate::select::Selected;
 
-/// What to do with runs.
+/// An order to runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Stop before the next step.
+    /// Pause before the next step.
     Pause,
-    /// Go on.
+    /// Resume.
     Resume,
-    /// End, and tidy up.
+    /// Cancel: end and clean up.
     Cancel,
-    /// End now.
+    /// Terminate: end at once.
     Terminate,
-    /// Put a signal into the mailbox.
+    /// Send a signal.
     Signal {
-        /// Its name.
+        /// The name of the signal.
         name: String,
-        /// Its content, as the workflow of the run takes it.
+        /// Its payload, as the workflow of the run reads it.
         payload: Value,
     },
-    /// Tell the agent something at its next turn.
+    /// Send the agent a note for its next session.
     Steer {
-        /// What the agent is told.
+        /// The note.
         text: String,
     },
-    /// Let a feature be merged.
+    /// Approve the merge of a feature.
     Approve,
-    /// Send a feature back to its agent.
+    /// Deny the merge and send the feature back to its agent.
     Deny,
 }
 
 impl Order {
-    /// The verb, as on the command line.
+    /// The verb of the command line.
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Pause => "pause",
@@ -52,7 +52,7 @@ impl Order {
         }
     }
 
-    /// What is true of a run that was told.
+    /// Past participle for a run that received the order.
     pub fn done(&self) -> &'static str {
         match self {
             Self::Pause => "paused",
@@ -66,13 +66,13 @@ impl Order {
         }
     }
 
-    /// What a person has to know of it.
+    /// A hint for the user.
     pub fn remark(&self) -> &'static str {
         match self {
             Self::Pause => "a session that is under way ends first",
-            Self::Resume => "`longhaul run` goes on with what nothing runs now",
+            Self::Resume => "`longhaul run` continues runs without a process",
             Self::Cancel | Self::Terminate => {
-                "what was done is kept; `longhaul run` goes on with a project"
+                "the work is kept; `longhaul run` continues a project"
             }
             Self::Signal { .. } => "the workflow takes it when it looks at its mailbox",
             Self::Steer { .. } => "the agent is told at the beginning of its next session",
@@ -81,23 +81,23 @@ impl Order {
         }
     }
 
-    /// Whether it is for the agent of a feature, not for whatever runs.
+    /// Whether only a feature run can take it.
     pub fn is_for_features(&self) -> bool {
         matches!(self, Self::Steer { .. } | Self::Approve | Self::Deny)
     }
 
-    /// Whether it answers a question that a run has put to a person.
+    /// Whether it responds to a question of the run.
     pub(crate) fn is_answer(&self) -> bool {
         matches!(self, Self::Approve | Self::Deny)
     }
 
-    /// Whether a run that fits a filter is meant: no others than those to which it means something.
-    pub fn concerns(&self, run: &Selected) -> bool {
+    /// Whether the order applies to a run that matches a filter.
+    pub fn applies_to(&self, run: &Selected) -> bool {
         (!self.is_for_features() || run.kind == FeatureWorkflow::NAME)
             && (!self.is_answer() || run.awaits_approval)
     }
 
-    /// The message; `None`: what it says depends on the run.
+    /// The message; `None` if its content depends on the run.
     pub(crate) fn message(&self, request: &RequestedBy) -> Option<MessageBody> {
         let signal = |name: &str, payload| MessageBody::signal(name, payload);
         Some(match self {

@@ -1,4 +1,4 @@
-//! The repository of a project belongs to the data directory that its log is in, and to no other.
+//! Ownership of repositories: each project repository belongs to exactly one data directory.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use crate::request::RequestError;
 use crate::service::Service;
 
 impl Service {
-    /// Makes the repository of a project belong to this data directory. `take_over`: also if it
-    /// belongs to another one that no process runs. The error says why the project cannot be
-    /// run.
+    /// Claims the repository of a project for this data directory. `take_over` claims it from
+    /// another directory that no process runs. The error explains why the project cannot run.
     pub(crate) async fn own(
         &self,
         project: &ProjectRef,
         take_over: bool,
     ) -> Result<(), RequestError> {
         let failed = |failure: Failure| RequestError::Failed { reason: failure.message };
-        let (root, ours) = (Path::new(&project.root), self.data_directory().map_err(failed)?);
+        let root = Path::new(&project.root);
+        let ours = self.data_directory().map_err(failed)?;
         if take_over && let Some(other) = git::other_owner(root, &ours).await.map_err(failed)? {
             let standing = LockState::of(&other.path).await;
             if let Ok(LockState::Owned { by, .. }) = standing {
@@ -38,7 +38,8 @@ impl Service {
         }
     }
 
-    /// Why this data directory may not change the repository of a run: that belongs to another one.
+    /// The reason why this data directory may not change the repository of a run: another one owns
+    /// it.
     pub(crate) async fn not_owned(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let Ok(project) = RunId::new(run.root()) else { return Ok(None) };
         let Some(root) = crate::status::known_root(&*self.store, &project).await? else {
@@ -46,7 +47,7 @@ impl Service {
         };
         let Ok(ours) = self.data_directory() else { return Ok(None) };
         let root = Path::new(&root);
-        // Where there is no repository any more, nothing can be changed.
+        // Without a repository there is nothing to protect.
         let other = git::other_owner(root, &ours).await.ok().flatten();
         Ok(other.map(|other| belongs_to(root, &other, &ours)))
     }

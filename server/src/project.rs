@@ -1,4 +1,4 @@
-//! A project on this machine, and what is checked of it before it runs.
+//! A project on this machine, and the checks before it runs.
 
 use std::path::{Path, PathBuf};
 
@@ -18,32 +18,32 @@ use crate::request::RequestError;
 pub struct Project {
     /// Its id in the log.
     pub id: RunId,
-    /// The top of the checkout.
+    /// The top directory of the checkout.
     pub root: PathBuf,
 }
 
 impl Project {
-    /// The project that a directory is in.
+    /// The project that contains a directory.
     pub async fn at(dir: &Path) -> Result<Self> {
         let root = git::Checkout::containing(dir).await.map_err(refusal)?.top;
         let id = git::project_id(&root).await.map_err(refusal)?;
         Ok(Self { id: RunId::new(id).map_err(RequestError::refused)?, root })
     }
 
-    /// The project that a directory is in, if it has an id already; changes nothing.
+    /// Like `at`, but `None` for a project without an id; changes nothing.
     pub async fn known_at(dir: &Path) -> Option<Self> {
         let root = git::Checkout::containing(dir).await.ok()?.top;
         let id = git::known_project_id(&root).await.ok()??;
         Some(Self { id: RunId::new(id).ok()?, root })
     }
 
-    /// As workflows name it.
+    /// The reference that workflows use.
     pub fn reference(&self) -> ProjectRef {
         ProjectRef { id: self.id.to_string(), root: self.root.to_string_lossy().into_owned() }
     }
 }
 
-/// An error before anything began: of this machine, or of the request.
+/// An error before the run started: of this machine, or of the request.
 fn refusal(failure: Failure) -> RequestError {
     match failure.kind {
         FailureKind::Machine => RequestError::Failed { reason: failure.message },
@@ -51,8 +51,8 @@ fn refusal(failure: Failure) -> RequestError {
     }
 }
 
-/// Checks that the project at `root` can run: its settings and its list can be read, its agent and
-/// its target branch exist, its features can be ordered. Returns notes on the list.
+/// Checks that the project at `root` can run: settings and list are readable, agent and target
+/// branch exist, the dependencies have an order. Returns notes on the list.
 pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     let loaded = project::load(root).await.map_err(refusal)?;
     let settings = root.join("longhaul.toml");
@@ -90,8 +90,8 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     Ok(loaded.notes.iter().map(|note| format!("{list}: {note}")).collect())
 }
 
-/// Why a program cannot be started: one with a path is in the project, any other in a directory of
-/// `PATH`.
+/// Why a program cannot be started. A name with a slash is relative to the project, any other is
+/// searched in `PATH`.
 pub fn why_not(root: &Path, program: &str) -> Option<&'static str> {
     let is_program = |file: &Path| file.is_file() && access(file, AccessFlags::X_OK).is_ok();
     if !program.contains('/') {
@@ -109,8 +109,8 @@ pub fn why_not(root: &Path, program: &str) -> Option<&'static str> {
     }
 }
 
-/// Restores the files that a killed owner had moved aside in checkouts. Does nothing while the log
-/// is in use.
+/// Restores the files that a killed owner had stashed from checkouts. Does nothing while the log is
+/// in use.
 pub async fn restore_checkouts(data_dir: &Path, dirs: &[PathBuf]) {
     // Held until the end, so that no owner starts meanwhile.
     let state = LockState::of(data_dir).await;

@@ -1,4 +1,4 @@
-//! Steering from within a session: refused, and recorded in the run whose program tried it.
+//! Refuses steering from within a session, and records the attempt in the run of that session.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,21 +12,21 @@ use crate::error::{Error, Result};
 use crate::request::RequestError;
 use crate::service::Service;
 
-/// What was recorded since this process runs the log: once for each verb and call, however often a
-/// program asks.
+/// Refusals recorded by this process: once for each verb and call, so that a loop does not fill the
+/// history.
 #[derive(Debug, Default)]
 pub(crate) struct Recorded(Mutex<BTreeSet<(String, String)>>);
 
-/// A request that a program has no right to.
+/// A request from a program that may not make it.
 pub(crate) struct Refusal(SteeringRefused);
 
-/// Refuses a command that changes a data directory without asking its owner, if a session runs it.
+/// Refuses a command of a session that changes a data directory without its owner.
 pub fn refuse_within_session(verb: &'static str, data_dir: &Path) -> Result<()> {
     let refusal = refusal(Some(verb), Some(std::process::id().cast_signed()), data_dir);
     refusal.map_or(Ok(()), |refusal| Err(Error::Request(refusal.error())))
 }
 
-/// Refuses any command on a log that cannot be seen, if a session of its owner runs the command.
+/// Refuses a command of a session whose log the sandbox hides.
 pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
     let Some(call) = call_of(std::process::id().cast_signed(), data_dir) else { return Ok(()) };
     let message = format!(
@@ -36,8 +36,8 @@ pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
     Err(Error::Request(RequestError::refused(message)))
 }
 
-/// Whether a request is one that a session has no right to. `command` is what the request changes,
-/// `pid` the process that makes it; `None` where the system does not tell.
+/// Whether a request must be refused. `command` is the change that it makes, `pid` its process
+/// (`None` where the system does not report it).
 pub(crate) fn refusal(
     command: Option<&'static str>,
     pid: Option<i32>,
@@ -50,7 +50,7 @@ pub(crate) fn refusal(
 }
 
 impl Refusal {
-    /// What the program is told.
+    /// The error text for the program.
     pub(crate) fn error(&self) -> RequestError {
         let SteeringRefused { verb, call } = &self.0;
         RequestError::refused(format!(
@@ -58,7 +58,7 @@ impl Refusal {
         ))
     }
 
-    /// Tells the run that one of its programs tried it.
+    /// Records the attempt in the run of the session.
     pub(crate) async fn record(self, service: &Service) {
         let SteeringRefused { verb, call } = &self.0;
         let Some(run) = call.rsplit_once('@').and_then(|(run, _)| RunId::new(run).ok()) else {

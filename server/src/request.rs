@@ -1,4 +1,4 @@
-//! Requests to the service: one type for each, with the type of its response.
+//! Requests to the service, each with its response type.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::views::Unknown;
 
 /// A request to the service over an open log.
 ///
-/// It is performed the same way in the process that owns the log, through its socket, and on a log
-/// at rest.
+/// The same code performs it in the process that owns the log, through the socket, and on a log at
+/// rest.
 pub trait Request: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name on the wire.
     const NAME: &'static str;
-    /// What it returns.
+    /// The type of the response.
     type Response: Serialize + DeserializeOwned + Send + 'static;
 
-    /// The command that changes runs, the log or a file by this request. `None`: it only reads, so
-    /// sessions may make it, and it may be repeated.
+    /// The command that makes this change. `None` for a read: sessions may send it, and it may be
+    /// repeated.
     fn command(&self) -> Option<&'static str> {
         None
     }
@@ -46,37 +46,37 @@ pub enum RequestError {
         /// The run that was named.
         run: RunId,
     },
-    /// A name fits no run, or several.
+    /// A name matches no run, or several.
     #[error("the log knows no run or feature `{}`", .0.name)]
     UnknownName(Unknown),
-    /// Nothing is to be done.
+    /// There is nothing to do.
     #[error("{reason}")]
     AlreadyDone {
-        /// The state it is in.
+        /// The current state.
         reason: String,
     },
-    /// A person has to do something else first.
+    /// A person must act first.
     #[error("{reason}")]
     Held {
-        /// What has to be done.
+        /// The required action.
         reason: String,
     },
     /// The code of this version decides differently from the recorded history.
     #[error("{reason}")]
     Diverged {
-        /// Where, and what was recorded.
+        /// The position, and the recorded event.
         reason: String,
     },
-    /// The request cannot be performed as it is.
+    /// The request is invalid in the current state.
     #[error("{reason}")]
     Refused {
-        /// Why, and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
     /// The log, the disk or git failed.
     #[error("{reason}")]
     Failed {
-        /// What failed.
+        /// The failed operation.
         reason: String,
     },
 }
@@ -109,12 +109,12 @@ impl From<Failure> for RequestError {
     }
 }
 
-/// A request on the wire.
+/// A request in its wire format.
 #[derive(Serialize)]
 pub(crate) struct Outgoing<'a, R> {
     request: &'static str,
     body: &'a R,
-    /// Whether the response is sent again whenever it has changed.
+    /// Whether the client subscribes: the response is sent again after each change.
     watch: bool,
 }
 
@@ -128,7 +128,7 @@ impl<'a, R: Request> Outgoing<'a, R> {
     }
 }
 
-/// A request that came in, before its type is known.
+/// An incoming request before its type is known.
 #[derive(Deserialize)]
 pub(crate) struct Incoming<'a> {
     request: String,
@@ -138,20 +138,20 @@ pub(crate) struct Incoming<'a> {
     pub(crate) watch: bool,
 }
 
-/// A response on the wire.
+/// A response in its wire format.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Response<T> {
     Done(T),
     Error(RequestError),
-    /// The request was not taken up: the process is about to end.
+    /// The request was not accepted: the process is exiting.
     Closing,
-    /// A watched request has no further response.
+    /// A subscription has ended.
     End,
 }
 
 impl Response<Value> {
-    /// The response for the wire.
+    /// Encodes the response.
     pub(crate) fn of<T: Serialize>(result: Result<T, RequestError>) -> Self {
         match result {
             Ok(response) => match serde_json::to_value(response) {
@@ -167,7 +167,7 @@ impl Response<Value> {
 #[async_trait]
 pub(crate) trait AnyRequest: Send + Sync {
     fn command(&self) -> Option<&'static str>;
-    /// The same request once more.
+    /// A copy of the request.
     fn again(&self) -> Box<dyn AnyRequest>;
     async fn perform(self: Box<Self>, service: Arc<Service>) -> Response<Value>;
 }
@@ -187,8 +187,8 @@ impl<R: Request> AnyRequest for R {
     }
 }
 
-/// Implements [`Request`] for a type: its name on the wire, its response, the command of one that
-/// changes something, and how it is performed.
+/// Implements [`Request`] for a type: its name on the wire, its response, its command if it changes
+/// something, and its handler.
 macro_rules! request {
     ($request:ty, $name:literal -> $response:ty $(, command: $command:expr)?, |$self:ident, $service:ident| $perform:expr) => {
         impl $crate::request::Request for $request {
@@ -210,11 +210,11 @@ macro_rules! request {
 }
 pub(crate) use request;
 
-/// Lists the requests that the socket takes.
+/// The registry of the requests that the socket accepts.
 macro_rules! requests {
     ($($request:ty,)*) => {
         impl Incoming<'_> {
-            /// The request, or why it cannot be read.
+            /// Decodes a request; the error says why it is unreadable.
             pub(crate) fn read(&self) -> Result<Box<dyn AnyRequest>, String> {
                 let body = self.body.get();
                 match self.request.as_str() {

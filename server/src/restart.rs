@@ -1,4 +1,4 @@
-//! Beginning a project again whose run was terminated, or failed.
+//! Restarts projects whose run failed or was terminated.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,13 @@ use crate::head::RunHead;
 use crate::service::Service;
 
 impl Service {
-    /// Whether a run is over, or ends as soon as it takes its mail.
+    /// Whether a run is closed, or closes when it takes its messages.
     pub(crate) async fn is_ending(&self, run: &RunId) -> Result<bool, StoreError> {
         Ok(RunHead::of(&*self.store, run).await?.is_some_and(|head| head.is_ending()))
     }
 
-    /// Starts the run of a project afresh, from what the last one published. What is still alive
-    /// below it is terminated first: the new run would know neither its turn to merge nor its
-    /// session.
+    /// Starts a new run of a project from the published values of the last one. Live children are
+    /// terminated first: the new run has no record of their merge leases and sessions.
     pub(crate) async fn begin_again(
         &self,
         engine: &Engine,
@@ -44,7 +43,7 @@ impl Service {
         engine.restart(NewRun { input, ..new }).await
     }
 
-    /// The files that passed features changed, by the outcomes of their runs.
+    /// The changed files of passed features, from the outcomes of their runs.
     async fn changed_files(
         &self,
         published: &BTreeMap<String, Payload>,

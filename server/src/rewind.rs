@@ -1,5 +1,4 @@
-//! Take back and try again: runs that are forked, restarted or resumed, on a log at rest and on one
-//! that is run.
+//! Fork, rollback, restart, checkpoint: on a log at rest and on one that a process runs.
 
 mod checkpoints;
 mod edit;
@@ -15,16 +14,16 @@ use serde::{Deserialize, Serialize};
 use crate::request::{RequestError, request};
 use crate::service::Service;
 
-/// Makes a new run of a feature that goes on from a step of another one.
+/// Creates a new run of a feature from a step of an earlier run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Fork {
     /// The run.
     pub run: RunId,
     /// The step.
     pub from: From,
-    /// What its agent is told.
+    /// A note for its agent.
     pub note: Option<String>,
-    /// Changed settings and parts of the feature: key and value.
+    /// Changed settings and parts of the feature: keys and values.
     pub set: Vec<(String, String)>,
     /// The requester, and the reason.
     pub request: RequestedBy,
@@ -35,18 +34,18 @@ pub struct Fork {
 pub struct RollBack {
     /// The run of the project.
     pub project: RunId,
-    /// A commit, a branch, a tag, or the id of a feature.
+    /// A commit, a branch or a tag; or the id of a feature: the commit at which it landed.
     pub to: String,
     /// The requester, and the reason.
     pub request: RequestedBy,
 }
 
-/// Keeps the work tree of a run as it is now.
+/// Records the current work tree of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TakeCheckpoint {
     /// The run.
     pub run: RunId,
-    /// Its note.
+    /// A note for the list of checkpoints.
     pub note: String,
     /// The requester, and the reason.
     pub request: RequestedBy,
@@ -55,7 +54,7 @@ pub struct TakeCheckpoint {
 /// The checkpoints of a run, or of the features of a project.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ListCheckpoints {
-    /// A run, or a project with all below it.
+    /// A run, or a project with all its runs.
     pub target: RunId,
 }
 
@@ -63,13 +62,13 @@ pub struct ListCheckpoints {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum From {
-    /// Before the first.
+    /// Before the first step.
     Start,
-    /// Behind the commit that sealed a session.
+    /// After the commit that sealed a session.
     Session(u32),
-    /// Where a person had the work tree kept.
+    /// A checkpoint that a person took.
     Checkpoint(u32),
-    /// Behind an event.
+    /// After an event.
     Position(u64),
 }
 
@@ -91,40 +90,40 @@ impl std::str::FromStr for From {
     }
 }
 
-/// A new run that goes on from a step of another one.
+/// A new run that continues from a step of an earlier one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Forked {
     /// The run.
     pub run: RunId,
-    /// The run that it goes on from.
+    /// The origin run.
     pub origin: RunId,
-    /// The position that was asked for.
+    /// The requested position.
     pub asked: u64,
-    /// The position behind which it goes on.
+    /// The last position that it took over.
     pub position: u64,
-    /// The commit that its work tree begins on; `None`: it begins anew.
+    /// The first commit of its work tree; `None`: it starts without earlier work.
     pub commit: Option<String>,
 }
 
-/// A project that was rolled back.
+/// The result of a rollback.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RolledBack {
-    /// The commit that the target branch is at.
+    /// The commit of the target branch.
     pub to: String,
-    /// The ref that keeps the commits which landed since.
+    /// The ref that keeps the removed commits.
     pub kept: String,
-    /// The features that are worked on again.
+    /// The features that are pending again.
     pub undone: Vec<String>,
 }
 
-/// A checkpoint that was taken.
+/// A new checkpoint.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Taken {
     /// The run.
     pub run: RunId,
     /// Its number: `fork --from checkpoint:N`.
     pub number: u32,
-    /// The commit that keeps the work tree.
+    /// The commit that contains the work tree.
     pub commit: String,
 }
 
@@ -133,11 +132,11 @@ pub struct Taken {
 pub struct Row {
     /// The run.
     pub run: RunId,
-    /// How `fork --from` calls it.
+    /// Its name for `fork --from`.
     pub name: String,
-    /// Whether a fork can go on from it.
+    /// Whether a fork can start from it.
     pub fork: bool,
-    /// Whether a rollback can go back to it.
+    /// Whether a rollback can return to it.
     pub rollback: bool,
     /// Its position, commit and step.
     #[serde(flatten)]
@@ -165,14 +164,14 @@ request!(ListCheckpoints, "checkpoints" -> Vec<Row>, |self, service| {
 });
 
 impl Service {
-    /// What a change of a run needs: its repository, which has to belong to this data directory.
+    /// Requirements of a change to a run: its repository, owned by this data directory.
     async fn prepare(&self, run: &RunId) -> Result<(), RequestError> {
         self.locate(run).await?;
         self.not_owned(run).await?.map_or(Ok(()), |reason| Err(RequestError::Refused { reason }))
     }
 
-    /// Tells git where the project of a run is: histories of one that was moved name the place
-    /// where it was.
+    /// Passes the current root of the project to git: the history of a moved project names the old
+    /// one.
     async fn locate(&self, run: &RunId) -> Result<(), StoreError> {
         if self.engine.is_some() {
             return Ok(());
@@ -184,8 +183,7 @@ impl Service {
         Ok(())
     }
 
-    /// Ends what a fork had begun that was killed: its feature is put back to where it was, if
-    /// there is no run.
+    /// Undoes an interrupted fork: resets its feature if the new run does not exist.
     pub(crate) async fn settle_forks(&self, project: &ProjectRef) -> Result<(), StoreError> {
         let _taking_back = self.taking_back.lock().await;
         let begun = self.git.taken_back_for(project).await.unwrap_or_else(|failure| {

@@ -5,7 +5,7 @@ use schemars::generate::SchemaSettings;
 
 use crate::document::{Document, Titled};
 
-/// Makes each type a document with this name and version, and defines `NAMES` and `of` over them.
+/// Implements `Document` for each type with a name and a version, and defines `NAMES` and `of`.
 #[macro_export]
 macro_rules! documents {
     ($($name:literal $version:literal $document:ty,)*) => {
@@ -16,7 +16,7 @@ macro_rules! documents {
             const SCHEMA: &'static str = concat!("longhaul.", $name, "/", $version);
         })*
 
-        /// The schema of a document; `None` if it has another registry, or there is none.
+        /// The schema of a document; `None` if this crate has no such document.
         pub fn of(name: &str) -> Option<schemars::Schema> {
             match name {
                 $($name => Some($crate::schema::schema::<$document>()),)*
@@ -36,7 +36,7 @@ documents! {
     "why" 1 crate::views::WhyDocument,
 }
 
-/// The schema of a document as it is written, not as it might be read.
+/// The schema of a document in its serialised form, without the leniency of its parser.
 pub fn schema<D: Document>() -> Schema {
     SchemaSettings::draft2020_12()
         .for_serialize()

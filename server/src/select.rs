@@ -1,4 +1,4 @@
-//! Finding runs by what they are, for orders that are given to many.
+//! Filters that select runs for orders.
 
 use std::str::FromStr;
 
@@ -31,7 +31,7 @@ enum Key {
     Label(String),
 }
 
-/// A run that fits.
+/// A selected run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selected {
     /// The run.
@@ -40,7 +40,7 @@ pub struct Selected {
     pub kind: String,
     /// Its state.
     pub status: State,
-    /// Whether its work waits for a person.
+    /// Whether it waits for the approval of a person.
     pub awaits_approval: bool,
 }
 
@@ -75,10 +75,11 @@ impl FromStr for Filter {
 }
 
 impl Filter {
-    /// Whether a run fits, as far as its summary says; how it stands is looked at last.
-    fn fits(&self, run: &RunId, summary: &Summary, root: Option<&str>) -> bool {
+    /// Whether a run matches, by its summary. The state is checked last because it costs the most.
+    fn matches(&self, run: &RunId, summary: &Summary, root: Option<&str>) -> bool {
         let mut parts = run.as_str().split('/');
-        let (project, feature) = (parts.next(), parts.next());
+        let project = parts.next();
+        let feature = parts.next();
         let value = self.value.as_str();
         match &self.key {
             Key::Project => {
@@ -94,10 +95,10 @@ impl Filter {
     }
 }
 
-/// The runs that match all filters: those that are not over, unless a filter names a status.
+/// The runs that match all filters; closed runs only if a filter names a status.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SelectRuns {
-    /// All of them must match.
+    /// The filters, all of which must match.
     pub filters: Vec<Filter>,
 }
 
@@ -121,7 +122,7 @@ impl SelectRuns {
                 };
                 root = (project.to_owned(), known);
             }
-            if !filters.iter().all(|filter| filter.fits(&run, &summary, root.1.as_deref())) {
+            if !filters.iter().all(|filter| filter.matches(&run, &summary, root.1.as_deref())) {
                 continue;
             }
             let state = outcomes.state(&*service.store, &run, &summary).await?;
@@ -144,7 +145,7 @@ impl SelectRuns {
     }
 }
 
-/// Leaves out what an order to its project reaches anyway.
+/// Drops runs whose project is selected too: its order reaches them anyway.
 pub fn without_covered(runs: Vec<Selected>) -> Vec<Selected> {
     let projects: Vec<RunId> = runs
         .iter()

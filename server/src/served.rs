@@ -1,5 +1,5 @@
-//! Looking after a project that this process runs: its files are kept current, and edits of its
-//! list are taken up.
+//! Background service of a project in this process: keeps its files current and applies edits of
+//! its list.
 
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -18,19 +18,19 @@ use tokio::task::AbortHandle;
 use crate::held;
 use crate::service::Service;
 
-/// How long changes are gathered before the files are written.
+/// Changes within this interval are written together.
 const GATHER: Duration = Duration::from_millis(250);
-/// How often the list and the settings are looked at.
+/// Poll interval of the list and the settings.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A project that is looked after.
+/// A project that this process serves.
 #[derive(Debug)]
 pub(crate) struct Engaged {
     root: PathBuf,
     tasks: Vec<AbortHandle>,
 }
 
-/// Begins to look after a project, unless that is done already.
+/// Starts to serve a project, unless it is served already.
 pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
     let new = Engaged { root: root.clone(), tasks: Vec::new() };
     match service.lock_engaged().entry(run.clone()) {
@@ -39,7 +39,7 @@ pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
     }
     let known = Edited::at(&root).await;
     let mut engaged = service.lock_engaged();
-    // It may have been let go already.
+    // It may have been removed meanwhile.
     let Some(entry) = engaged.get_mut(&run) else { return };
     entry.tasks.push(
         tokio::spawn(keep_files(Arc::clone(service), run.clone(), root.clone())).abort_handle(),
@@ -50,7 +50,7 @@ pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
         .push(tokio::spawn(watch_list(Arc::clone(service), run, root, known)).abort_handle());
 }
 
-/// Writes the files of all engaged projects once more: the last word of a process that ends.
+/// Writes the files of all projects a last time before the process exits.
 pub(crate) async fn refresh_all(service: &Service) {
     let roots = |(run, engaged): (&RunId, &Engaged)| (run.clone(), engaged.root.clone());
     let engaged: Vec<_> = service.lock_engaged().iter().map(roots).collect();
@@ -59,7 +59,7 @@ pub(crate) async fn refresh_all(service: &Service) {
     }
 }
 
-/// Ceases to look after a project that has nothing to do.
+/// Stops serving an idle project.
 pub(crate) async fn disengage(service: &Service, run: &RunId) {
     let Some(engaged) = service.lock_engaged().remove(run) else { return };
     engaged.tasks.iter().for_each(AbortHandle::abort);
@@ -89,8 +89,8 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
     }
 }
 
-/// The list and the settings of a project without the states, which Longhaul writes itself; or why
-/// they cannot be read.
+/// The list and the settings of a project without the states that Longhaul writes; or why they are
+/// unreadable.
 #[derive(PartialEq)]
 struct Edited(Result<(Settings, Vec<Feature>), String>);
 

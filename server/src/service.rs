@@ -37,30 +37,30 @@ use crate::served::{self, Engaged};
 pub struct ProjectStatus {
     /// The run of the project.
     pub project: RunId,
-    /// The list as it is now; it counts for a project that no process runs. Absent: as the project
-    /// read it last.
+    /// The current list, used if no process runs the project. Absent: the list that the project
+    /// read last.
     pub list: Option<LoadedBacklog>,
 }
 
-/// Runs a project, and makes its run read its list again.
+/// Starts a project, or makes its run read its list again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Begin {
     /// The project: its id, and the top of its checkout.
     pub project: ProjectRef,
-    /// Whether the repository may be taken over from another data directory.
+    /// Whether to claim the repository from another data directory.
     pub take_over: bool,
 }
 
-/// Puts a signal into a mailbox.
+/// Sends a signal to a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SendSignal {
     /// The run.
     pub run: RunId,
     /// The name of the signal.
     pub name: String,
-    /// Its content, as the workflow of the run takes it.
+    /// Its payload, as the workflow of the run reads it.
     pub payload: Value,
-    /// Who sends it, and why.
+    /// The requester, and the reason.
     pub request: RequestedBy,
 }
 
@@ -73,7 +73,7 @@ pub struct Reconcile {
     pub landed: bool,
     /// Its output, if it happened.
     pub output: Option<Value>,
-    /// Who says so, and why.
+    /// The requester, and the reason.
     pub request: RequestedBy,
 }
 
@@ -82,7 +82,7 @@ pub struct Reconcile {
 pub struct Delivered {
     /// The runs, in the order of their ids.
     pub runs: Vec<RunId>,
-    /// Whether the messages wait in their mailboxes because no process runs them now.
+    /// Whether the messages stay unread because no process runs the log now.
     pub waits: bool,
 }
 
@@ -141,45 +141,47 @@ impl Reconcile {
     }
 }
 
-/// How long the end of a process waits for answers that others wait for.
+/// How long a shutdown waits for open requests.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
-/// A log and, if this process owns it for running, its engine.
+/// A log and, if this process runs it, its engine.
 pub struct Service {
     pub(crate) store: Arc<dyn RunReader>,
-    /// The same log, for what only one on disk can do.
+    /// The same log with operations that only an on-disk log has.
     pub(crate) log: Arc<SledStore>,
     pub(crate) engine: Option<Engine>,
-    /// The projects that this process runs.
+    /// The projects that this process serves.
     pub(crate) engaged: Mutex<BTreeMap<RunId, Engaged>>,
-    /// The batches that this process carries on.
+    /// The batches that this process runs.
     pub(crate) batches: OpenBatches,
-    /// The hands that the engine has, too: their locks keep one repository's commands apart.
+    /// Shared with the engine: its locks serialise the git commands of one repository.
     pub(crate) git: GitHandlers,
-    /// Held while a feature is taken back and its new run is not in the log yet.
+    /// Lock held from the reset of a feature until its new run is in the log.
     pub(crate) taking_back: tokio::sync::Mutex<()>,
-    /// What sessions asked for and were refused, as far as it was recorded.
+    /// Recorded refusals of requests from sessions.
     pub(crate) refused: Recorded,
-    /// Held by everybody who is being answered.
+    /// Read-locked by each open request.
     answering: RwLock<()>,
-    /// Whether nothing more is taken up. To be looked at with `answering` held.
+    /// Whether new requests are refused. Read it with `answering` held.
     is_closed: AtomicBool,
 }
 
 impl Service {
-    /// A log that nobody runs.
+    /// A service without an engine, for a log at rest.
     pub(crate) fn at_rest(log: Arc<SledStore>, git: GitHandlers) -> Arc<Self> {
         Self::of(log, None, git)
     }
 
-    /// A log that this process runs.
+    /// A service with an engine.
     pub(crate) fn with_engine(log: Arc<SledStore>, engine: Engine, git: GitHandlers) -> Arc<Self> {
         Self::of(log, Some(engine), git)
     }
 
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
-        let (engaged, batches) = (Mutex::default(), OpenBatches::default());
-        let (taking_back, answering) = (tokio::sync::Mutex::default(), RwLock::default());
+        let engaged = Mutex::default();
+        let batches = OpenBatches::default();
+        let taking_back = tokio::sync::Mutex::default();
+        let answering = RwLock::default();
         let is_closed = AtomicBool::new(false);
         let refused = Recorded::default();
         let store = log.clone();
@@ -197,7 +199,7 @@ impl Service {
         })
     }
 
-    /// The ids of the projects that this process runs.
+    /// The ids of the projects that this process serves.
     pub fn engaged(&self) -> Vec<RunId> {
         self.lock_engaged().keys().cloned().collect()
     }
@@ -206,21 +208,21 @@ impl Service {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes nothing more up: who asks now is to ask whoever has the log next. Waits until
-    /// everybody else has an answer.
+    /// Refuses new requests, which clients then send to the next owner. Waits until open requests
+    /// have their responses.
     pub async fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         drop(self.answering.write().await);
     }
 
-    /// Takes questions up again.
+    /// Accepts requests again.
     pub fn reopen(&self) {
         self.is_closed.store(false, Ordering::SeqCst);
     }
 
-    /// Performs a request that came through the socket, and hands the response on, unless nothing
-    /// more is taken up.
-    pub(crate) async fn attend<T>(
+    /// Performs a request from the socket and passes the response on, unless the process is
+    /// shutting down.
+    pub(crate) async fn handle<T>(
         self: &Arc<Self>,
         request: Box<dyn AnyRequest>,
         hand_on: impl AsyncFnOnce(Response<Value>) -> T,
@@ -232,25 +234,25 @@ impl Service {
         hand_on(response).await
     }
 
-    /// Stops the engine, if there is one. Nothing more is taken up; who is being answered gets the
-    /// answer, if it comes soon.
+    /// Stops the engine, if there is one. New requests are refused; open ones complete within the
+    /// grace period.
     pub async fn stop(&self) {
         let _ = tokio::time::timeout(LAST_ANSWERS, self.close()).await;
         if let Some(engine) = &self.engine {
             engine.stop().await;
         }
         served::refresh_all(self).await;
-        self.come_to_rest().await;
+        self.release_work_trees().await;
     }
 
-    /// Nothing works in the trees any more: the next process can build upon them.
-    pub(crate) async fn come_to_rest(&self) {
+    /// Marks the work trees as unused, so that the next process can reuse them.
+    pub(crate) async fn release_work_trees(&self) {
         if let Err(failure) = self.git.rest().await {
             tracing::warn!(%failure, "the next run makes its work trees again");
         }
     }
 
-    /// Performs a request of this process, unless a session runs it.
+    /// Performs a request of this process, unless a session started the command.
     pub(crate) async fn perform_here<R: request::Request>(
         self: &Arc<Self>,
         request: R,
@@ -261,22 +263,22 @@ impl Service {
         }
         let response = request.perform(Arc::clone(self)).await;
         if self.engine.is_none() {
-            self.come_to_rest().await;
+            self.release_work_trees().await;
         }
         response
     }
 
-    /// The runs that the engine of this process cannot go on with.
+    /// The stuck runs of the engine of this process.
     pub(crate) fn stuck_in_engine(&self) -> BTreeMap<RunId, Stop> {
         self.engine.as_ref().map(Engine::stuck).unwrap_or_default()
     }
 
-    /// The summary of a run that has to be there.
+    /// The summary of an existing run.
     pub(crate) async fn known(&self, run: &RunId) -> Result<Summary, StoreError> {
         self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))
     }
 
-    /// The log, as it is looked at.
+    /// The read view of the log.
     pub(crate) fn view(&self) -> views::View<'_> {
         views::View {
             store: &*self.store,
@@ -350,7 +352,7 @@ impl Service {
     }
 }
 
-/// The same id belongs to another directory that still exists.
+/// Refuses an id that belongs to another existing directory.
 pub async fn is_copy(project: &ProjectRef, root: &str) -> String {
     if git::share_repository(Path::new(&project.root), Path::new(root)).await {
         return format!(

@@ -1,4 +1,4 @@
-//! When a project has come to rest, and what that means for a script.
+//! Detects that a project makes no more progress, and maps its state to an exit code.
 
 use std::time::{Duration, Instant};
 
@@ -7,36 +7,36 @@ use longhaul_engine::RunId;
 
 use crate::status::{ProjectState, StatusDocument};
 
-/// How long nothing may be active before a project that cannot go on counts as settled.
+/// How long a project without progress must be inactive before it is settled.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// How long a project may wait for nothing but the machine, or an agent that cannot work, before it
-/// counts as settled.
+/// How long a project may wait only for the machine, or for an agent that cannot work, before it is
+/// settled.
 const MACHINE_WAIT: Duration = Duration::from_mins(5);
 
-/// How long something else must happen in a project before that wait is counted anew: an attempt of
-/// a guarded activity is recorded as running until the machine fails it again.
+/// Progress of this duration restarts that wait: an attempt of a guarded activity counts as running
+/// until the machine fails it again.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
-/// A project that is being watched.
+/// The observed progress of a project.
 pub struct Watched {
     /// The run of the project.
     pub id: RunId,
     quiet_since: Option<Instant>,
-    /// Since when it waits for nothing but the machine, and when that was seen last.
+    /// Since when it waits only for the machine, and when this was seen last.
     machine: Option<(Instant, Instant)>,
-    /// Since when it is watched.
+    /// Start of the observation.
     begun: DateTime<Utc>,
 }
 
 impl Watched {
-    /// Begins to watch a project.
+    /// Starts to observe a project.
     pub fn new(id: RunId) -> Self {
         Self { id, quiet_since: None, machine: None, begun: Utc::now() }
     }
 
-    /// Whether it has waited for nothing but an agent that cannot work for as long as for the
-    /// machine.
+    /// Whether the wait for an unavailable agent, and for nothing else, has exceeded the machine
+    /// limit.
     fn has_waited_for_agent(&self, document: &StatusDocument) -> bool {
         document.agent_wait().is_some_and(|paused| {
             let waited = Utc::now() - paused.since.max(self.begun);
@@ -44,7 +44,7 @@ impl Watched {
         })
     }
 
-    /// Whether it has waited for nothing but the machine for as long as [`machine_wait`] says.
+    /// Whether the wait for the machine, and for nothing else, has exceeded [`machine_wait`].
     fn has_waited_for_machine(&mut self, document: &StatusDocument) -> bool {
         let now = Instant::now();
         if document.machine_wait().is_some() {
@@ -57,13 +57,14 @@ impl Watched {
     }
 }
 
-/// `LONGHAUL_MACHINE_WAIT` seconds, or the default.
+/// The limit from `LONGHAUL_MACHINE_WAIT` in seconds, or the default.
 pub fn machine_wait() -> Duration {
-    let told = std::env::var("LONGHAUL_MACHINE_WAIT").ok().and_then(|seconds| seconds.parse().ok());
-    told.map_or(MACHINE_WAIT, Duration::from_secs)
+    let configured =
+        std::env::var("LONGHAUL_MACHINE_WAIT").ok().and_then(|seconds| seconds.parse().ok());
+    configured.map_or(MACHINE_WAIT, Duration::from_secs)
 }
 
-/// Whether nothing more happens in a project without a person, or before the machine works again.
+/// Whether a project makes no progress without a person or a repaired machine.
 pub fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
     if watched.has_waited_for_machine(document) || watched.has_waited_for_agent(document) {
         return true;
@@ -77,11 +78,10 @@ pub fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
         ProjectState::Running | ProjectState::Waiting | ProjectState::Paused => false,
     };
     if is_at_rest {
-        // A project with a message in its mailbox is active, so it has acted on whatever it was
-        // sent before.
+        // A project with an unread message is active, so a settled one has acted on all messages.
         return document.active_runs == 0;
     }
-    // What is paused, parked or stuck does not move; nor does what waits for it.
+    // Paused, parked and stuck runs do not progress; nor do their dependants.
     let is_held = document.status == ProjectState::Paused
         || !document.stuck.is_empty()
         || document.has_held();
@@ -92,15 +92,15 @@ pub fn is_settled(watched: &mut Watched, document: &StatusDocument) -> bool {
     watched.quiet_since.get_or_insert_with(Instant::now).elapsed() >= QUIET
 }
 
-/// How a settled project stands.
+/// The outcome of a settled project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// All features pass, and their work is on the target branch.
+    /// All features pass and are merged into the target branch.
     Passed,
     /// A feature is blocked, or a run has diverged.
     Blocked,
-    /// A person has to act: it is paused, halted or parked, or its work waits beside the target
-    /// branch.
+    /// A person must act: it is paused, halted or parked, or finished work waits on
+    /// `longhaul/next`.
     Suspended,
     /// Its list or its settings are wrong.
     Misconfigured,
@@ -108,9 +108,9 @@ pub enum Verdict {
     Failed,
 }
 
-/// How a settled project stands.
+/// The outcome of a settled project.
 pub fn verdict(document: &StatusDocument) -> Verdict {
-    if document.stuck.iter().any(|stuck| !stuck.has_diverged) || document.vain_wait().is_some() {
+    if document.stuck.iter().any(|stuck| !stuck.has_diverged) || document.limited_wait().is_some() {
         Verdict::Failed
     } else if !document.stuck.is_empty() {
         Verdict::Blocked

@@ -1,4 +1,4 @@
-//! The signals that a person may send to a run, checked before they lie in its mailbox.
+//! The signals that a person may send, validated before delivery.
 
 use longhaul_engine::{Payload, RequestedBy};
 
@@ -11,12 +11,12 @@ use longhaul_workflows::project::{Forked, ProjectWorkflow, Rollback, Unblock, si
 /// A signal that a person may send.
 struct Open {
     name: &'static str,
-    /// Its content, for people.
+    /// Description of its payload for the user.
     shape: &'static str,
     is_readable: fn(&Payload) -> bool,
 }
 
-/// A signal that runs and Longhaul itself send, and what a person does instead.
+/// A signal that only runs and Longhaul send, with the alternative for a person.
 struct Internal {
     name: &'static str,
     instead: &'static str,
@@ -85,17 +85,17 @@ const INTERNAL: &[Internal] = &[
     Internal { name: Now::SIGNAL, instead: "only the process that runs the log sends it" },
 ];
 
-/// Checks that a person may send this signal to a run of this workflow, and that the run can read
-/// it.
+/// Checks that a person may send this signal to a run of this workflow, and that its payload is
+/// valid.
 ///
 /// # Errors
-/// Why not, with what to do.
+/// The reason and the remedy.
 pub(crate) fn check(workflow: &str, name: &str, payload: &Payload) -> Result<(), String> {
     let open: &[Open] = match workflow {
         ProjectWorkflow::NAME => PROJECT,
         FeatureWorkflow::NAME => FEATURE,
         BatchWorkflow::NAME => &[],
-        // A workflow of another program: what it takes is not known here.
+        // The payload format of a foreign workflow is unknown.
         _ => return Ok(()),
     };
     if let Some(open) = open.iter().find(|open| open.name == name) {

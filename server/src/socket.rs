@@ -1,4 +1,4 @@
-//! The local socket of an owner: one question, one answer, each a line of JSON.
+//! The unix socket of an owner: one request and one response per connection, each a line of JSON.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use crate::client::Notify;
 use crate::lock_wait::{ADVICE, SOON, patience};
 use crate::request::{Outgoing, Request, RequestError, Response};
 
-/// The longest path that every system takes for a socket.
+/// The longest socket path that every system accepts.
 const PATH_MAX: usize = 100;
 
 const NAME: &str = "owner.sock";
@@ -25,12 +25,12 @@ pub(crate) fn path(data_dir: &Path) -> PathBuf {
     data_dir.join(NAME)
 }
 
-/// A path by which the system takes the socket of a data directory: the same file, also where its
-/// path is too long.
+/// A path that fits into a socket address and leads to the socket of a data directory, however long
+/// its own path is.
 #[derive(Debug)]
 pub(crate) struct Address {
     path: PathBuf,
-    /// The directory that the path leads through.
+    /// The directory of that path.
     _directory: Option<File>,
 }
 
@@ -57,9 +57,10 @@ impl Address {
     }
 }
 
-/// Refuses the other end of a connection if it is a process of another user.
+/// Refuses a peer that runs as another user.
 pub(crate) fn check_peer(stream: &UnixStream, data_dir: &Path) -> io::Result<()> {
-    let (peer, own) = (stream.peer_cred()?.uid(), geteuid().as_raw());
+    let peer = stream.peer_cred()?.uid();
+    let own = geteuid().as_raw();
     let owner = std::fs::metadata(data_dir)?.uid();
     if is_trusted(peer, own, owner) {
         return Ok(());
@@ -70,7 +71,7 @@ pub(crate) fn check_peer(stream: &UnixStream, data_dir: &Path) -> io::Result<()>
     ))
 }
 
-/// Our own user, and root; for root also the user whose data directory it is.
+/// Allows our own user and root; for root also the user who owns the data directory.
 fn is_trusted(peer: u32, own: u32, owner: u32) -> bool {
     peer == own || peer == 0 || (own == 0 && peer == owner)
 }
@@ -81,39 +82,39 @@ async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Whoever has the lock of a data directory left its number there.
+/// The process id that the owner recorded when it took the lock.
 fn holder(data_dir: &Path) -> String {
     std::fs::read_to_string(data_dir.join("lock")).unwrap_or_default().trim().to_owned()
 }
 
-/// The owner of a log, in another process.
+/// The owner of the log in another process.
 pub struct Remote {
     pub(crate) data_dir: PathBuf,
-    /// Whether whoever has the log next is to be asked when this one goes away.
+    /// Whether a request goes to the next owner if this one exits.
     pub(crate) or_next: bool,
     pub(crate) notify: Notify,
 }
 
-/// The owner went away and gave no answer.
+/// The owner exited without a response.
 #[derive(Debug, thiserror::Error)]
 pub enum Gone {
-    /// It ended before it took the request up.
+    /// It exited before it accepted the request.
     #[error("the process that runs this log ended before it took this up: ask again")]
     Before,
-    /// It ended between the request and the response.
+    /// It exited between the request and the response.
     #[error(
         "the process that runs this log ended before it answered: look whether this was done before you ask again"
     )]
     Amid,
-    /// It gives no sign of life.
+    /// It sends no keep-alive.
     #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
     Silent {
         /// Its process id.
         process: String,
-        /// How long it has been silent.
+        /// Seconds without a keep-alive.
         seconds: u64,
     },
-    /// Its response cannot be read.
+    /// Its response is unreadable.
     #[error(
         "the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}"
     )]
@@ -121,7 +122,7 @@ pub enum Gone {
 }
 
 impl Gone {
-    /// Whether the same may be asked again, of somebody else.
+    /// Whether the request can be sent to the next owner.
     pub(crate) fn allows(&self, again: &impl Request) -> bool {
         match self {
             Self::Before => true,
@@ -132,7 +133,7 @@ impl Gone {
 }
 
 impl Remote {
-    /// The owner of a data directory, if one answers.
+    /// Connects to the owner of a data directory, if it accepts connections.
     pub(crate) async fn connect(data_dir: &Path, notify: Notify) -> Option<Self> {
         Self::answers(data_dir).await.then(|| Self {
             data_dir: data_dir.to_owned(),
@@ -141,17 +142,17 @@ impl Remote {
         })
     }
 
-    /// Whether the owner of a data directory takes a connection.
+    /// Whether the owner of a data directory accepts connections.
     pub(crate) async fn answers(data_dir: &Path) -> bool {
         connect(data_dir).await.is_ok()
     }
 
-    /// The same, with whoever has the log next to be asked when this one goes away.
+    /// Enables failover to the next owner.
     pub(crate) fn or_next(self) -> Self {
         Self { or_next: true, ..self }
     }
 
-    /// Makes a request. One that does not come through whole is not performed.
+    /// Sends a request. The server drops a request that arrives incomplete.
     pub(crate) async fn call<R: Request>(
         &self,
         request: &R,
@@ -163,7 +164,7 @@ impl Remote {
         }
     }
 
-    /// Watches a request.
+    /// Subscribes to a request.
     pub(crate) async fn watch<R: Request>(&self, request: &R) -> Result<Stream, Gone> {
         self.send(&Outgoing::watched(request)).await
     }
@@ -179,7 +180,7 @@ impl Remote {
     }
 }
 
-/// The responses of the owner of a log.
+/// The response stream of an owner.
 pub(crate) struct Stream {
     lines: Lines<BufReader<UnixStream>>,
     data_dir: PathBuf,
@@ -187,7 +188,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Waits for the next response, for as long as there are signs of life: empty lines.
+    /// Waits for the next response, as long as keep-alives (empty lines) arrive.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Response<T>, Gone> {
         loop {
             let line = match tokio::time::timeout(SOON, self.lines.next_line()).await {
@@ -202,7 +203,7 @@ impl Stream {
         }
     }
 
-    /// The next line of a process that has been silent for a while.
+    /// The next line from a process that has been silent for a while.
     async fn next_late(&mut self) -> Result<io::Result<Option<String>>, Gone> {
         let process = holder(&self.data_dir);
         (self.notify)(&format!("waiting for process {process}, which runs this log"));

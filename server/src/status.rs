@@ -1,4 +1,4 @@
-//! Where a project stands: one document, shown as a table or as JSON.
+//! The status of a project: one document, printed as a table or as JSON.
 
 mod line;
 
@@ -17,53 +17,53 @@ use serde::{Deserialize, Serialize};
 use crate::head::RunHead;
 pub use line::FeatureLine;
 
-/// Where a project stands.
+/// The status of a project.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct StatusDocument {
     /// The id of the project.
     pub project: String,
     /// The top of its checkout.
     pub root: String,
-    /// The branch that finished work goes to.
+    /// The target branch of finished work.
     pub target: String,
     /// Its state.
     pub status: ProjectState,
-    /// Whether a process runs it now.
+    /// Whether a process runs it.
     pub is_running: bool,
-    /// Whether its run is over: terminated, or failed. `longhaul run` begins it again.
+    /// Whether its run is closed: terminated or failed. `longhaul run` starts a new one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_over: bool,
-    /// The person who paused, cancelled or terminated it, and why.
+    /// The requester of its pause, cancellation or termination, and the reason.
     #[schemars(with = "Option<crate::views::why::Asked>")]
     pub stopped_by: Option<RequestedBy>,
-    /// What people asked of the project, and it has not taken yet.
+    /// Requests of people that the project has not taken yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<MailboxEntry>,
-    /// What is wrong with its list or settings.
+    /// The error in its list or settings.
     pub problem: Option<String>,
     /// Why finished work waits on `longhaul/next`.
     pub waits_on_next: Option<String>,
-    /// Why no session begins: an agent is out of order.
+    /// Why no session starts: the agent is unavailable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions_paused: Option<SessionsPaused>,
-    /// The sandbox of its programs on this machine: `bubblewrap`, `landlock` or `none`, and why it
+    /// The sandbox of its programs on this machine (`bubblewrap`, `landlock` or `none`), and why it
     /// is not a stricter one.
     #[serde(default)]
     pub sandbox: Option<String>,
-    /// What a person should know of the project as a whole: branches, the list and the settings
-    /// changed during sessions.
+    /// Findings about the project as a whole: moved branches, and edits of the list or the settings
+    /// during sessions.
     #[serde(default)]
     pub findings: Vec<String>,
-    /// The last sync that was followed.
+    /// The last sync that it has applied.
     pub synced: String,
     /// Runs that cannot go on in the process that runs them.
     pub stuck: Vec<StuckRun>,
-    /// How many runs of it have something to do now.
+    /// How many of its runs are active.
     pub active_runs: usize,
-    /// The failure of the machine that the run of the project waits out.
+    /// The machine failure after which the run of the project waits to retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
-    /// How many features are in which state.
+    /// Feature counts by state.
     pub counts: Counts,
     /// The features, in the order of the list.
     pub features: Vec<FeatureLine>,
@@ -77,8 +77,7 @@ pub struct StuckRun {
     pub run: RunId,
     /// Why.
     pub reason: String,
-    /// Whether its code does something else than its history says; else the log or the disk
-    /// failed.
+    /// Whether the code diverges from the history; else the log or the disk failed.
     pub has_diverged: bool,
 }
 
@@ -86,23 +85,23 @@ pub struct StuckRun {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProjectState {
-    /// Something is being done, or is to be done, and a process does it.
+    /// A process works on it.
     Running,
-    /// Something is to be done, and no process does it.
+    /// There is work, but no process runs it.
     #[default]
     Waiting,
-    /// Nothing more can be done without a person.
+    /// No progress without a person.
     NeedsAttention,
     /// All features passed.
     Done,
-    /// A person cancelled it, or its run is over.
+    /// Cancelled by a person, or its run is closed.
     Cancelled,
-    /// A person paused it.
+    /// Paused by a person.
     Paused,
 }
 
 impl ProjectState {
-    /// The words for it.
+    /// The label for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -115,22 +114,22 @@ impl ProjectState {
     }
 }
 
-/// How many features there are of each kind.
+/// Feature counts by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// All features.
     pub total: usize,
-    /// Those that passed.
+    /// Passed.
     pub passed: usize,
-    /// Those that are worked on.
+    /// In progress.
     pub running: usize,
-    /// Those that were given up, or that a person blocked.
+    /// Given up, or blocked by a person.
     pub blocked: usize,
-    /// Those that are not begun.
+    /// Not started.
     pub pending: usize,
 }
 
-/// The root of a project, as the log knows it.
+/// The root of a project according to the log.
 pub async fn known_root(
     store: &dyn RunReader,
     project: &RunId,
@@ -138,7 +137,7 @@ pub async fn known_root(
     Ok(ProjectView::of(&store.published(project).await?).summary.map(|summary| summary.root))
 }
 
-/// Where a project stands, by the log; with its list as it is now, if that is known.
+/// The status of a project by the log, with its current list if known.
 pub async fn of_project(
     store: &dyn RunReader,
     project: &RunId,
@@ -146,8 +145,8 @@ pub async fn of_project(
     is_running: bool,
     list: Option<LoadedBacklog>,
 ) -> Result<StatusDocument, StoreError> {
-    // Before what it published: a project that waits with an empty mailbox has published what came
-    // of its messages.
+    // Read the mailbox before the published values: a project that waits with an empty mailbox has
+    // published the effect of its messages.
     let head = RunHead::of(store, project)
         .await?
         .ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
@@ -187,7 +186,7 @@ pub async fn of_project(
     Ok(document)
 }
 
-/// Where a project stands that no log knows: what its list claims to be done is pending.
+/// The status of a project without a log entry: claims of its list count as pending.
 pub fn of_files(project: &RunId, root: &str, loaded: Option<LoadedBacklog>) -> StatusDocument {
     let mut document = StatusDocument {
         project: project.to_string(),
@@ -214,12 +213,12 @@ impl StuckRun {
 }
 
 impl StatusDocument {
-    /// Whether the project has never read its list.
+    /// Whether the project has not read its list yet.
     pub fn is_new(&self) -> bool {
         self.synced.is_empty()
     }
 
-    /// Whether a feature is under way that goes on only when a person does something.
+    /// Whether an active feature needs a person.
     pub fn has_held(&self) -> bool {
         self.features.iter().any(FeatureLine::is_held)
     }
@@ -266,8 +265,8 @@ impl StatusDocument {
         self.synced = view.synced;
     }
 
-    /// The failure of the machine that all waits for that is under way: its first line. `None`:
-    /// something else goes on.
+    /// The first line of the machine failure that all active work waits for; `None` if anything
+    /// progresses.
     pub fn machine_wait(&self) -> Option<&str> {
         let causes = self
             .features
@@ -278,9 +277,9 @@ impl StatusDocument {
         causes.clone().next().filter(|_| is_all).and_then(|cause| cause.lines().next())
     }
 
-    /// The pause of sessions that all waits for that is under way, if a person has to end it: the
-    /// agent is missing or not logged in. The project itself is active: it has a timer for the
-    /// next probe.
+    /// The pause of sessions that all active work waits for, if a person must end it: the agent is
+    /// missing or not logged in. The project itself stays active because of the timer of the next
+    /// probe.
     pub fn agent_wait(&self) -> Option<&SessionsPaused> {
         let is_working = matches!(self.status, ProjectState::Running | ProjectState::Waiting);
         let is_all = is_working && self.active_runs <= 1 && self.machine.is_none();
@@ -289,9 +288,8 @@ impl StatusDocument {
             .filter(|paused| is_all && paused.needs_person && paused.until.is_some())
     }
 
-    /// What all waits for that is under way, if `longhaul run` does not wait for it for ever: the
-    /// machine, or the agent.
-    pub fn vain_wait(&self) -> Option<(&'static str, &str)> {
+    /// The cause of a wait that `longhaul run` limits in time: the machine, or the agent.
+    pub fn limited_wait(&self) -> Option<(&'static str, &str)> {
         let machine = self.machine_wait().map(|cause| ("machine", cause));
         machine.or_else(|| self.agent_wait().map(|paused| ("agent", paused.reason.as_str())))
     }

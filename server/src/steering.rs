@@ -1,4 +1,4 @@
-//! Telling runs something: where they are, whether it can be told them, and the message.
+//! Delivers orders to runs: finds the runs, validates the order, sends the message.
 
 use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreError, Summary};
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
@@ -14,7 +14,7 @@ use crate::order::Order;
 use crate::request::{RequestError, request};
 use crate::service::{Delivered, Service};
 
-/// Gives an order to a run, or to a project and what is below it.
+/// Sends an order to a run, or to a project and its runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Steer {
     /// The run.
@@ -23,7 +23,7 @@ pub struct Steer {
     pub order: Order,
     /// The requester, and the reason.
     pub request: RequestedBy,
-    /// Whether only to say which runs it would reach.
+    /// Whether to only report the runs that it would reach.
     pub dry_run: bool,
 }
 
@@ -31,7 +31,7 @@ request!(Steer, "steer" -> Delivered, command: (!self.dry_run).then(|| self.orde
     |self, service| service.steer(&self).await);
 
 impl Service {
-    /// Tells a run, or a project and what is below it, or only says whom it would tell.
+    /// Sends the order, or in a dry run only returns the receivers.
     pub(crate) async fn steer(&self, steer: &Steer) -> Result<Delivered, RequestError> {
         let Steer { target, order, request, dry_run } = steer;
         let summary = self.known(target).await?;
@@ -54,10 +54,10 @@ impl Service {
         if let Some(reason) = self.why_not(target, &summary, order).await? {
             return Err(RequestError::refused(reason));
         }
-        let meant = self.meant(target, &summary, order).await?;
+        let receivers = self.receivers(target, &summary, order).await?;
         let waits = self.waits(target);
         let mut runs = Vec::new();
-        for run in meant {
+        for run in receivers {
             if *dry_run
                 || self.tell(&run, run == *target && is_project(&summary), order, request).await?
             {
@@ -67,7 +67,7 @@ impl Service {
         Ok(Delivered { runs, waits })
     }
 
-    /// What there is to say to who resumes the run of a feature that is not paused.
+    /// The response to a resume of a feature run that is not paused.
     async fn resume_feature(
         &self,
         run: &RunId,
@@ -89,7 +89,7 @@ impl Service {
         }
     }
 
-    /// Whether an order to pause waits in the mailbox.
+    /// Whether an unread pause waits in the mailbox.
     pub(crate) async fn is_to_pause(&self, run: &RunId) -> Result<bool, StoreError> {
         Ok(RunHead::of(&*self.store, run)
             .await?
@@ -97,7 +97,7 @@ impl Service {
             .unwrap_or(false))
     }
 
-    /// Whether nobody runs it now: what it is told waits.
+    /// Whether no process runs it, so that messages stay unread.
     pub(crate) fn waits(&self, run: &RunId) -> bool {
         let is_open_batch = self.batches.count(run) > 0;
         self.engine.is_none()
@@ -105,7 +105,7 @@ impl Service {
                 && !self.lock_engaged().keys().any(|root| run.is_within(root.as_str()))
     }
 
-    /// Why this cannot be told to this run.
+    /// Why the order does not apply to this run.
     async fn why_not(
         &self,
         run: &RunId,
@@ -136,14 +136,14 @@ impl Service {
         Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
     }
 
-    /// The work that waits for a person.
+    /// The work that waits for approval.
     pub(crate) async fn awaited(&self, run: &RunId) -> Result<Option<Awaited>, StoreError> {
         let published = self.store.published(run).await?;
         Ok(published.get(Awaited::KEY).and_then(|value| value.read().ok()))
     }
 
-    /// Whom it is for: the run, or a project and all that is below it.
-    async fn meant(
+    /// The receivers: the run, or a project and its runs.
+    async fn receivers(
         &self,
         target: &RunId,
         summary: &Summary,
@@ -169,17 +169,17 @@ impl Service {
         order: &Order,
         request: &RequestedBy,
     ) -> Result<bool, StoreError> {
-        if is_project && let Some((name, payload)) = told_to_project(order, request) {
+        if is_project && let Some((name, payload)) = project_signal(order, request) {
             let body = MessageBody::signal(name, payload);
-            let told = self.deliver(run, body).await?;
-            // A cancelled project stays, and can be run again; only the runs of its features end.
-            // While it is paused it would not hear of that.
+            let delivered = self.deliver(run, body).await?;
+            // A cancelled project stays open and can run again; only its feature runs end. A paused
+            // run would not read the message.
             if *order != Order::Resume {
                 if RunHead::of(&*self.store, run).await?.is_some_and(|head| head.is_held_by_pause())
                 {
                     self.deliver(run, MessageBody::Resume(request.clone())).await?;
                 }
-                return Ok(told);
+                return Ok(delivered);
             }
         }
         let body = match order.message(request) {
@@ -206,8 +206,8 @@ fn is_project(summary: &Summary) -> bool {
     summary.workflow == ProjectWorkflow::NAME
 }
 
-/// What the workflow of a project has to know.
-fn told_to_project(order: &Order, request: &RequestedBy) -> Option<(&'static str, Payload)> {
+/// The message that the workflow of the project needs.
+fn project_signal(order: &Order, request: &RequestedBy) -> Option<(&'static str, Payload)> {
     match order {
         Order::Cancel => Some((signal::HALT, Payload::of(request))),
         Order::Resume => Some((signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string()))),

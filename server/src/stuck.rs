@@ -1,4 +1,4 @@
-//! The runs of a log that cannot go on, whether a process runs it or not.
+//! The stuck runs of a log, whether a process runs it or not.
 
 use longhaul_engine::{RunId, RunReader, Stop, StoreError, Summary, verify};
 
@@ -9,8 +9,7 @@ use crate::status::StuckRun;
 use crate::request::{RequestError, request};
 use crate::service::Service;
 
-/// The runs that cannot go on: those that the engine has found, and those whose recorded decisions
-/// this program makes otherwise.
+/// The stuck runs: those reported by the engine, and those whose replay diverges in this program.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StuckRuns {}
 

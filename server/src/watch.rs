@@ -1,4 +1,4 @@
-//! Watching: a request whose response is sent again whenever it has changed.
+//! Subscriptions: the response of a request is sent again after each change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::socket::{Gone, Stream};
 
 /// The least time between two responses.
 const GATHER: Duration = Duration::from_millis(200);
-/// The request is performed again after so long without an event: messages and stuck runs leave
+/// The request is repeated after this time without an event, because messages and stuck runs leave
 /// none.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The responses to a request that is watched.
+/// The responses of a subscription.
 pub struct Watch<R: Request> {
     source: Source,
     request: std::marker::PhantomData<fn() -> R>,
@@ -34,7 +34,7 @@ enum Source {
 }
 
 impl<R: Request> Watch<R> {
-    /// The next response; `None` if there will be no other, because no process runs the log.
+    /// The next response; `None` after the last one, because no process runs the log.
     pub async fn next(&mut self) -> Result<Option<R::Response>> {
         let response = match &mut self.source {
             Source::Local(repeated) => repeated.next().await.unwrap_or(Response::End),
@@ -52,7 +52,7 @@ impl<R: Request> Watch<R> {
 }
 
 impl Client {
-    /// Watches a request that only reads. A process that owns the log and goes away ends it with an
+    /// Subscribes to a read request. If the owner of the log exits, the subscription ends with an
     /// error.
     pub async fn watch<R: Request>(&self, request: R) -> Result<Watch<R>> {
         let source = match self {
@@ -65,7 +65,7 @@ impl Client {
     }
 }
 
-/// A request that is performed whenever something was recorded.
+/// A request that is repeated after each recorded event.
 pub(crate) struct Repeated {
     responses: mpsc::Receiver<Response<Value>>,
     task: AbortHandle,
@@ -78,7 +78,7 @@ impl Repeated {
         Self { responses, task }
     }
 
-    /// The next response that differs from the one before.
+    /// The next response that differs from the previous one.
     pub(crate) async fn next(&mut self) -> Option<Response<Value>> {
         self.responses.recv().await
     }
@@ -90,13 +90,13 @@ impl Drop for Repeated {
     }
 }
 
-/// Ends with an error, when no response is taken any more, and where no process runs the log.
+/// Ends with an error when the receiver is gone, or when no process runs the log.
 async fn repeat(
     service: Arc<Service>,
     request: Box<dyn AnyRequest>,
     responses: mpsc::Sender<Response<Value>>,
 ) {
-    // Before the first response: what is recorded after it is not missed.
+    // Subscribe before the first response, so that no later event is missed.
     let mut recorded = service.engine.as_ref().map(Engine::recorded);
     let mut last = None;
     loop {
@@ -119,10 +119,10 @@ async fn repeat(
     }
 }
 
-/// Waits for an event, but not for ever; `false` if there will be none.
+/// Waits for an event with a timeout; `false` if there will be none.
 async fn wait(recorded: &mut tokio::sync::broadcast::Receiver<Arc<Recorded>>) -> bool {
     let first = tokio::time::timeout(SLOW, recorded.recv()).await;
-    // One response tells of all that was recorded until now.
+    // Skip queued events: one response covers them all.
     while matches!(recorded.try_recv(), Ok(_) | Err(TryRecvError::Lagged(_))) {}
     !matches!(first, Ok(Err(RecvError::Closed)))
 }

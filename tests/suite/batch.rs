@@ -221,7 +221,7 @@ fn labels_and_settings_of_a_batch_reach_the_runs() {
     assert_eq!(states(&report), ["suspended", "passed"]);
     let why = world.longhaul.call(&["why", "batch/nightly"]).exits(0).clone();
     why.says("p0 is suspended: parser: waits for a person: `longhaul approve")
-        .says("`longhaul batch FILE` goes on");
+        .says("`longhaul batch FILE` continues it");
     assert!(!why.out.contains("message") && !why.out.contains("longhaul run"), "{}", why.out);
     world.longhaul.call(&["approve", "--filter", "label.team=ops"]).exits(2).says("no run fits");
     world

@@ -14,11 +14,11 @@ fn done() -> World {
 #[test]
 fn features_whose_commits_were_taken_out_of_the_target_are_named() {
     let world = done();
-    assert!(!world.run().talk.contains("any more"));
+    assert!(!world.run().talk.contains("which is missing in"));
     world.project.git(&["checkout", "--quiet", "feature_list.json"]);
     world.project.git(&["reset", "--quiet", "--hard", "main~1"]);
     let said = world.run();
-    said.says("table: it passed as").says("which is not in `main` any more").exits(0);
+    said.says("table: it passed as").says("which is missing in `main`").exits(0);
     assert!(!said.talk.contains("parser: it passed"), "{}", said.talk);
     assert_eq!(
         world.project.landed("main"),

@@ -236,7 +236,7 @@ fn why_reads_the_list_as_it_is_now() {
     let free = list.replacen("\"parser\"\n      ]", "\"table\"\n      ]", 1);
     assert_ne!(free, list, "{list}");
     world.project.write("feature_list.json", &free);
-    world.call("why shell").says("Nothing holds shell up");
+    world.call("why shell").says("Nothing blocks shell");
     world.call("feature unblock parser").exits(0);
     world.call("why parser").says("It was given up").says("Pending: unblock");
 }

@@ -38,7 +38,7 @@ fn nobody_waits_for_an_answer_of_a_person() {
     asked.until_shows("signal 2 runs? [y/N]");
     world.call("list").exits(0);
     asked.types("n");
-    assert!(asked.exits(2).contains("nobody was told"));
+    assert!(asked.exits(2).contains("no run was told"));
     let mut asked =
         world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
     asked.until_shows("[y/N]");
@@ -103,7 +103,7 @@ fn an_owner_that_does_not_answer_is_named() {
     run.signal("CONT");
     said.exits(4)
         .says("waiting for process")
-        .says("runs this log and does not answer for 3 seconds: look what it does");
+        .says("runs this log and does not answer for 3 seconds: inspect or end that process");
     world.call("status .").exits(0);
     world.project.let_go("parser");
     run.exits(0);

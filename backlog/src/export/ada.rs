@@ -1,5 +1,5 @@
-//! `{project_name, project_path, features}`: close to Longhaul's own list, which has `passes` and
-//! checks besides.
+//! `{project_name, project_path, features}`: like Longhaul's own list, but without `passes` and
+//! checks.
 
 use serde_json::{Map, Value, json};
 

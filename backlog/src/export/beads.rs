@@ -1,4 +1,4 @@
-//! One issue to a line: dependencies are links of the type `blocks`, P2 is the usual priority.
+//! One issue per line: dependencies are links of the type `blocks`, P2 is the default priority.
 
 use std::collections::HashSet;
 
@@ -9,9 +9,9 @@ use crate::import::{KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, te
 use crate::list::FeatureList;
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 
-/// Where an import keeps the links of an issue.
+/// The key in which an import keeps the links of an issue.
 const KEPT_LINKS: &str = "beads_dependencies";
-/// Where it keeps the text of the acceptance criteria.
+/// The key in which an import keeps the text of the acceptance criteria.
 const KEPT_CRITERIA: &str = "beads_acceptance_criteria";
 
 pub(super) fn write(list: &FeatureList) -> String {
@@ -62,8 +62,8 @@ fn status(status: FeatureStatus) -> &'static str {
     }
 }
 
-/// The description without the design that an import has appended: an issue has a place of its own
-/// for that.
+/// The description without the design that an import has appended, because issues have a separate
+/// field for it.
 fn without_design<'a>(description: &'a str, design: Option<&Value>) -> &'a str {
     let Some(design) =
         design.and_then(Value::as_str).map(str::trim).filter(|design| !design.is_empty())
@@ -73,8 +73,7 @@ fn without_design<'a>(description: &'a str, design: Option<&Value>) -> &'a str {
     description.strip_suffix(&format!("Design:\n{design}")).map_or(description, str::trim_end)
 }
 
-/// The links that an import kept, without those that are no dependency any more, and those that are
-/// new.
+/// The imported links without removed dependencies, plus new ones.
 fn links(feature: &Feature, kept: Option<Value>) -> Vec<Value> {
     let wanted: HashSet<&str> =
         feature.depends_on.iter().map(longhaul_workflows::backlog::FeatureId::as_str).collect();

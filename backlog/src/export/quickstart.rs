@@ -15,7 +15,7 @@ pub(super) fn write(list: &FeatureList) -> String {
     let mut document = Value::from(
         sorted.iter().map(|(feature, extra)| entry(feature, extra)).collect::<Vec<_>>(),
     );
-    // Ids are written only where they do not follow from the descriptions.
+    // Ids are written only if they differ from the ids generated from the descriptions.
     settle_ids(&mut document, EntriesAt::Root, &ids);
     format!("{document:#}\n")
 }

@@ -1,5 +1,5 @@
-//! Issues, one to a line (or in an array): only links of the type `blocks` order the work; P0 is
-//! the first.
+//! Issues, one per line (or in an array): only links of the type `blocks` order the work; P0 is the
+//! most urgent.
 
 use std::collections::BTreeSet;
 
@@ -13,18 +13,18 @@ use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax};
 use crate::list::EntriesAt;
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, fits, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, matches, read };
 
-/// The priority that P0 has in Longhaul; P2 is the default of both.
+/// The Longhaul priority of P0; P2 is the default of both.
 const PRIORITY_OF_P0: i64 = 2;
-/// The last priority that there is there.
+/// The lowest priority of beads.
 const LAST: i64 = 4;
-/// Where an export keeps a priority for which there is none there.
+/// The key in which an export keeps a priority without an equivalent in beads.
 pub(crate) const KEPT_PRIORITY: &str = "longhaul_priority";
-/// The types of links that order the work.
+/// The link types that are dependencies.
 pub(crate) const ORDERS: [&str; 2] = ["blocks", "conditional-blocks"];
 
-fn fits(source: &Source<'_>) -> bool {
+fn matches(source: &Source<'_>) -> bool {
     match source {
         Source::Json(Value::Array(list)) => all_have(list, &["id", "title", "issue_type"]),
         Source::Json(entry) => {
@@ -68,7 +68,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
 fn translated<'e>(mut issue: Entry<'e>, deleted: &BTreeSet<&str>) -> Entry<'e> {
     let fields =
         [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")];
-    // What Longhaul's own export writes besides.
+    // Additional keys of Longhaul's own export.
     let own = [("checks", "checks"), ("approval", "approval"), ("last_tested", "last_tested")];
     for (key, field) in fields.into_iter().chain([("issue_type", "category")]).chain(own) {
         issue.take(key, field);
@@ -90,18 +90,18 @@ fn translated<'e>(mut issue: Entry<'e>, deleted: &BTreeSet<&str>) -> Entry<'e> {
     issue
 }
 
-/// The priority there, and whether it says all that the one here does.
+/// The beads priority, and whether it is an exact equivalent.
 pub(crate) fn beads_priority(priority: i64) -> (i64, bool) {
     let exact = PRIORITY_OF_P0.saturating_sub(priority);
     (exact.clamp(0, LAST), (0..=LAST).contains(&exact))
 }
 
-/// The acceptance criteria in a text.
+/// The acceptance criteria of a text.
 pub(crate) fn criteria_of_beads(text: &str) -> Vec<String> {
     items_of_text(text)
 }
 
-/// Acceptance criteria as an export writes them: one to a line, with further lines of it indented.
+/// Acceptance criteria in the format of an export: one per line, with indented continuation lines.
 pub(crate) fn text_of_criteria(criteria: &[String]) -> String {
     criteria
         .iter()
@@ -117,14 +117,14 @@ fn priority(issue: &mut Entry<'_>) {
         issue.take(KEPT_PRIORITY, "priority");
     }
     let read = value.as_i64().map(|number| match kept {
-        // One that was changed there counts as it is there.
+        // A criterion that was edited in beads takes precedence.
         Some(kept) if beads_priority(kept).0 == number => json!(kept),
         _ => json!(PRIORITY_OF_P0.saturating_sub(number)),
     });
     issue.put("priority", "priority", read.unwrap_or_else(|| value.clone()));
 }
 
-/// The links that order the work become dependencies. Those that say more than that are kept too.
+/// Links of a dependency type become dependencies. Links with more fields are kept too.
 fn links(issue: &mut Entry<'_>, deleted: &BTreeSet<&str>) {
     let Some(links) =
         issue.value("dependencies").and_then(Value::as_array).filter(|links| !links.is_empty())
@@ -154,7 +154,7 @@ fn links(issue: &mut Entry<'_>, deleted: &BTreeSet<&str>) {
     }
 }
 
-/// Why a link is no dependency; none if it is one.
+/// Why a link is no dependency; `None` if it is one.
 fn why_not(link: &Value, target: &Value, deleted: &BTreeSet<&str>) -> Option<String> {
     let kind = link.get("type").and_then(Value::as_str).unwrap_or("blocks");
     let name = target.as_str().unwrap_or_default();

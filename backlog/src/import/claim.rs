@@ -1,16 +1,16 @@
-//! Claims of imported entries: kept, and not believed.
+//! Claims of imported entries, kept without effect on `passes`.
 
 use serde_json::{Map, Value, json};
 
 use crate::list::CLAIMED_PASSES;
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 
-/// Where an export for a tool that believes a status keeps one that is only claimed.
+/// The key in which an export for a status-trusting tool keeps a claim.
 pub(crate) const CLAIMED_STATUS: &str = "claimed_status";
 const CLAIMED_LAST_TESTED: &str = "claimed_last_tested";
 
-/// Takes `passes` and the time of the test from a feature and puts them beside it. A status such as
-/// `completed` stays: it makes Longhaul ask its gates before it starts an agent.
+/// Moves `passes` and the test time of a feature into separate keys. A status such as `completed`
+/// stays: it makes Longhaul run the gates before it starts an agent.
 pub(super) fn set_apart(feature: &mut Feature, extra: &mut Map<String, Value>) {
     let is_done = |status: &Value| *status == FeatureStatus::Completed.as_str();
     if feature.status == FeatureStatus::Pending && extra.get(CLAIMED_STATUS).is_some_and(is_done) {

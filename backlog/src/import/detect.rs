@@ -6,20 +6,21 @@ use super::error::ImportError;
 use super::shape::Shape;
 use super::source::Source;
 
-/// The one shape that fits.
+/// The only matching shape.
 pub(super) fn shape_of(source: &Source<'_>) -> Result<Shape, ImportError> {
-    let (special, any) = (&Shape::ALL[..Shape::ALL.len() - 1], Shape::List);
+    let special = &Shape::ALL[..Shape::ALL.len() - 1];
+    let any = Shape::List;
     let fitting: Vec<Shape> =
-        special.iter().copied().filter(|shape| (shape.rule().fits)(source)).collect();
+        special.iter().copied().filter(|shape| (shape.rule().matches)(source)).collect();
     match fitting.as_slice() {
         [shape] => Ok(*shape),
-        [] if (any.rule().fits)(source) => Ok(any),
+        [] if (any.rule().matches)(source) => Ok(any),
         [] => Err(ImportError::Unknown { found: found(source) }),
         _ => Err(ImportError::Ambiguous(fitting)),
     }
 }
 
-/// The content, in a few words.
+/// A short description of the content.
 fn found(source: &Source<'_>) -> String {
     match source {
         Source::Json(Value::Object(object)) => {

@@ -1,4 +1,4 @@
-//! One entry on its way from the keys of another tool to those of a feature list.
+//! Converts one entry from the keys of another tool to those of a feature list.
 
 use std::collections::BTreeSet;
 
@@ -8,26 +8,26 @@ use super::NotMapped;
 use super::place::Place;
 use crate::list::{field_of_key, is_read};
 
-/// Why a key is kept beside the fields.
+/// Why an unread key is kept.
 const NO_FIELD: &str = "no field of a feature means this";
-/// Why a key is kept that was read as well.
+/// Why a key is kept although it was read.
 const READ_TOO: &str = "read too, and kept because a field does not hold all of it";
 
-/// An entry: its fields, the keys that are kept, the parts that are left out.
+/// An entry: its fields, the kept keys, the dropped parts.
 pub(super) struct Entry<'e> {
     pub(super) place: Place,
     source: &'e Map<String, Value>,
-    /// In the keys of a feature list.
+    /// Fields by the keys of a feature list.
     pub(super) own: Map<String, Value>,
-    /// Keys and the fields that they were read into.
+    /// Read keys with their fields.
     pub(super) mapped: Vec<(String, String)>,
     pub(super) not_mapped: Vec<NotMapped>,
-    /// Keys that are not kept.
+    /// Dropped keys.
     consumed: BTreeSet<&'e str>,
     carried: BTreeSet<&'e str>,
 }
 
-/// A key that is kept: its name, its name in the list, its value, and why.
+/// A kept key: its name, its name in the list, its value, and the reason.
 pub(super) struct Leftover {
     pub(super) key: String,
     pub(super) kept_as: String,
@@ -36,7 +36,7 @@ pub(super) struct Leftover {
 }
 
 impl<'e> Entry<'e> {
-    /// An entry of which nothing is read yet.
+    /// An entry before any key is read.
     pub(super) fn new(place: Place, source: &'e Map<String, Value>) -> Self {
         Self {
             place,
@@ -49,13 +49,13 @@ impl<'e> Entry<'e> {
         }
     }
 
-    /// An entry that speaks as feature lists do.
+    /// An entry that uses the keys of feature lists.
     pub(super) fn of_list(place: Place, source: &'e Map<String, Value>) -> Self {
         let mut entry = Self::new(place, source);
         for (key, value) in source {
             let Some(field) = field_of_key(key).filter(|_| is_read(source, key)) else { continue };
             entry.own.insert(key.clone(), value.clone());
-            // What `deprecated` says is not all said by a status.
+            // A status cannot express all of `deprecated`.
             if key != "deprecated" || *value != json!(true) {
                 entry.consumed.insert(key);
             }
@@ -64,45 +64,45 @@ impl<'e> Entry<'e> {
         entry
     }
 
-    /// A value that is there and not `null`.
+    /// A value that exists and is not `null`.
     pub(super) fn value(&self, key: &str) -> Option<&'e Value> {
         self.source.get(key).filter(|value| !value.is_null())
     }
 
-    /// A text that is there and not blank.
+    /// A text that exists and is not blank.
     pub(super) fn text(&self, key: &str) -> Option<&'e str> {
         self.value(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
 
-    /// Reads a key as it is into a field.
+    /// Reads a key unchanged into a field.
     pub(super) fn take(&mut self, key: &'e str, field: &str) {
         if let Some(value) = self.source.get(key) {
             self.put(key, field, value.clone());
         }
     }
 
-    /// Reads a key into a field, in the words of the list.
+    /// Reads a key into a field, with the vocabulary of the list.
     pub(super) fn put(&mut self, key: &'e str, field: &str, value: Value) {
         self.consumed.insert(key);
         self.note(key, field, &value);
         self.own.insert(field.to_owned(), value);
     }
 
-    /// Reads something that stays beside the fields too, because a field does not hold all of it.
+    /// Reads a key into a field and keeps it, because the field does not hold all of it.
     pub(super) fn put_and_keep(&mut self, key: &'e str, field: &str, value: Value) {
         self.carried.insert(key);
         self.note(key, field, &value);
         self.own.insert(field.to_owned(), value);
     }
 
-    /// Says that a key was read into a field, and stays beside it too.
+    /// Records that a key was read into a field and is kept too.
     pub(super) fn carry_as(&mut self, key: &'e str, field: &str) {
         self.carried.insert(key);
         self.mapped.push((key.to_owned(), field.to_owned()));
     }
 
-    /// Appends a text to the description and keeps it. A description that has it already stays as
-    /// it is.
+    /// Appends a text to the description and keeps it. A description that contains it stays
+    /// unchanged.
     pub(super) fn carry(&mut self, key: &'e str, heading: &str) {
         self.carried.insert(key);
         let Some(text) = self.text(key).map(str::trim) else { return };
@@ -115,7 +115,7 @@ impl<'e> Entry<'e> {
         self.carry_as(key, "description");
     }
 
-    /// Reports a part of the entry that is not read.
+    /// Reports an unread part of the entry.
     pub(super) fn leave(
         &mut self,
         place: Place,
@@ -125,8 +125,7 @@ impl<'e> Entry<'e> {
         self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
     }
 
-    /// The keys that are not consumed. One that means something in a feature list gets the name of
-    /// the tool before it.
+    /// The unread keys. A key with a meaning in a feature list gets the prefix of the tool.
     pub(super) fn leftovers(&self, tool: &str) -> Vec<Leftover> {
         let rest = self.source.iter().filter(|(key, _)| !self.consumed.contains(key.as_str()));
         rest.map(|(key, value)| {
@@ -146,8 +145,8 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// Items of a text with one to a line, with or without `- `; indented lines belong to the item
-/// above.
+/// The items of a text with one item per line, with or without `- `; indented lines continue the
+/// item above.
 pub(super) fn items_of_text(text: &str) -> Vec<String> {
     let mut items: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {

@@ -1,4 +1,4 @@
-//! Why a backlog could not be imported, with the place and the remedy.
+//! Import errors with place and remedy.
 
 use super::place::Place;
 use super::shape::Shape;
@@ -8,12 +8,12 @@ use longhaul_workflows::backlog::{BacklogError, FeatureId};
 /// Why nothing was imported. The caller adds the name of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// The bytes are no text.
+    /// The bytes are not text.
     #[error("not UTF-8 text (byte {at}, line {line}); save it as UTF-8")]
     NotText {
-        /// Where it ends to be text, counted from 0.
+        /// Offset of the first invalid byte, counted from 0.
         at: usize,
-        /// The same in lines, counted from 1.
+        /// Its line, counted from 1.
         line: usize,
     },
 
@@ -43,7 +43,7 @@ pub enum ImportError {
         reason: String,
     },
 
-    /// No shape fits.
+    /// No shape matches.
     #[error(
         "no backlog that is known: found {found}; if it is one of {}, name it with --as",
         Shape::names(Shape::ALL)
@@ -53,35 +53,35 @@ pub enum ImportError {
         found: String,
     },
 
-    /// Several shapes fit.
+    /// Several shapes match.
     #[error("this can be read as {}: name one with --as", Shape::names(.0.iter().copied()))]
     Ambiguous(Vec<Shape>),
 
-    /// The shape that was asked for does not fit.
+    /// The requested shape does not match.
     #[error("{place}: this is not {shape}: {reason}")]
     OtherShape {
-        /// The shape that was asked for.
+        /// The requested shape.
         shape: Shape,
-        /// Where that shows.
+        /// The place of the mismatch.
         place: Place,
         /// The reason, and the remedy.
         reason: String,
     },
 
-    /// Several lists in one file.
+    /// The file contains several lists.
     #[error("{reason}; the tags with tasks are {}: name one with --tag", .tags.join(", "))]
     Tags {
         /// The problem with the tag.
         reason: String,
-        /// The tags that there are.
+        /// The existing tags.
         tags: Vec<String>,
     },
 
-    /// Entries are wrong.
+    /// Invalid entries.
     #[error(transparent)]
     Entries(#[from] ListError),
 
-    /// The features have no graph with those of the project's list.
+    /// The features and the project's list do not form a valid graph.
     #[error(transparent)]
     Graph(#[from] BacklogError),
 
@@ -90,7 +90,7 @@ pub enum ImportError {
     Cycle {
         /// The path.
         error: BacklogError,
-        /// Where its features stand; those in the project's list have no place.
+        /// The places of its features; features of the project's list have none.
         places: Vec<(FeatureId, Option<Place>)>,
     },
 }

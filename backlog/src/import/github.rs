@@ -13,11 +13,11 @@ use super::source::{Source, Syntax};
 use crate::list::{EntriesAt, priority_of_word};
 use crate::tasks_md::boxes;
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, fits, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, matches, read };
 
 const KEYS: [&str; 2] = ["number", "title"];
 
-/// Labels that name a kind of work, and the kind.
+/// Labels that mean a kind of work, with that kind.
 const KINDS: [(&str, &str); 5] = [
     ("bug", "bugfix"),
     ("enhancement", "functional"),
@@ -26,10 +26,10 @@ const KINDS: [(&str, &str); 5] = [
     ("refactor", "refactor"),
 ];
 
-/// Words before the number of an issue that must be done first.
+/// Words before the number of an issue that is a dependency.
 const WAITS: [&str; 3] = ["depends on", "blocked by", "depends-on:"];
 
-fn fits(source: &Source<'_>) -> bool {
+fn matches(source: &Source<'_>) -> bool {
     match source {
         Source::Json(Value::Array(list)) => all_have(list, &KEYS),
         Source::Json(entry) => {
@@ -74,8 +74,7 @@ fn translated<'e>(mut issue: Entry<'e>, known: &BTreeSet<String>) -> Entry<'e> {
     issue
 }
 
-/// An issue that was closed is said to be done; one that was closed for another reason is not to be
-/// done.
+/// A closed issue claims to be done; one closed as not planned or duplicate is blocked.
 fn state(issue: &mut Entry<'_>) {
     let is =
         |key: &str, word: &str| issue.text(key).is_some_and(|text| text.eq_ignore_ascii_case(word));
@@ -87,7 +86,7 @@ fn state(issue: &mut Entry<'_>) {
     }
 }
 
-/// A kind of work and a priority, where labels name one.
+/// A kind of work and a priority, if labels name one.
 fn labels(issue: &mut Entry<'_>) {
     let labels = issue.value("labels").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let names =
@@ -108,7 +107,7 @@ fn labels(issue: &mut Entry<'_>) {
     }
 }
 
-/// `Depends on #12` in the text; an issue that is not in the file may be done long since.
+/// `Depends on #12` in the text; an issue that is not in the file may be done already.
 fn depends_on(issue: &mut Entry<'_>, body: &str, own: Option<u64>, known: &BTreeSet<String>) {
     let mut found = BTreeSet::new();
     for line in body.lines().map(str::to_lowercase) {

@@ -10,7 +10,7 @@ use super::{Imported, Item, Kept, Mapped, NotMapped, Options, claim};
 use crate::list::{Draft, EntriesAt, Report, draft, no_object, resolve, share_check};
 use longhaul_workflows::backlog::Feature;
 
-/// Keys that hold paths in the lists that are met.
+/// Keys with file paths in known list formats.
 const PATH_KEYS: [&str; 6] = ["scope", "files", "relatedFiles", "artifacts", "planFiles", "tests"];
 
 /// Collects entries.
@@ -18,12 +18,12 @@ pub(super) struct Intake<'o> {
     pub(super) options: &'o Options<'o>,
     pub(super) report: Report,
     drafts: Vec<Draft>,
-    /// What belongs to each draft.
+    /// The additional data of each draft.
     besides: Vec<(Place, Vec<Leftover>)>,
     list_keys: Vec<(Place, String, Value)>,
     mapped: Vec<Mapped>,
     not_mapped: Vec<NotMapped>,
-    /// The command that is the check of entries without one.
+    /// The default check of entries without one.
     verify: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl<'o> Intake<'o> {
         }
     }
 
-    /// The entries that are objects; the others are reported.
+    /// The entries that are objects; others are reported.
     pub(super) fn objects<'v>(
         &mut self,
         entries: Vec<(Place, &'v Value)>,
@@ -56,7 +56,7 @@ impl<'o> Intake<'o> {
         objects
     }
 
-    /// Takes in an entry. `at` says which way the numbers of priorities go.
+    /// Adds an entry. `at` gives the direction of priority numbers.
     pub(super) fn add(&mut self, shape: Shape, entry: Entry<'_>, at: EntriesAt) {
         let leftovers = entry.leftovers(shape.name());
         let draft =
@@ -66,7 +66,7 @@ impl<'o> Intake<'o> {
         self.add_draft(entry.place, draft, leftovers);
     }
 
-    /// Takes in a draft that did not come from keys.
+    /// Adds a draft that was not read from keys.
     pub(super) fn add_draft(&mut self, place: Place, draft: Draft, leftovers: Vec<Leftover>) {
         for leftover in
             leftovers.iter().filter(|leftover| PATH_KEYS.contains(&leftover.key.as_str()))
@@ -83,7 +83,7 @@ impl<'o> Intake<'o> {
         self.besides.push((place, leftovers));
     }
 
-    /// Counts that a key of an entry was read into a field.
+    /// Counts a key that was read into a field.
     pub(super) fn map(&mut self, from: &str, to: &str) {
         match self.mapped.iter_mut().find(|mapped| mapped.from == from && mapped.to == to) {
             Some(mapped) => mapped.entries += 1,
@@ -93,7 +93,7 @@ impl<'o> Intake<'o> {
         }
     }
 
-    /// Says that something is left out.
+    /// Reports a dropped part.
     pub(super) fn leave(
         &mut self,
         place: Place,
@@ -103,7 +103,7 @@ impl<'o> Intake<'o> {
         self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
     }
 
-    /// Keeps the keys of the list as a whole, without those that are named.
+    /// Keeps the keys of the list as a whole, except the given ones.
     pub(super) fn keep_around(
         &mut self,
         list: &Map<String, Value>,
@@ -115,12 +115,12 @@ impl<'o> Intake<'o> {
         }
     }
 
-    /// A command that the list gives for all entries.
+    /// A check command for all entries of the list.
     pub(super) fn verify_with(&mut self, command: &str) {
         self.verify = Some(command.to_owned());
     }
 
-    /// Makes features of the drafts: or one error with all problems.
+    /// Converts the drafts to features, or returns one error with all problems.
     pub(super) fn finish(self, shape: Shape) -> Result<Imported, ImportError> {
         let Self { options, mut report, drafts, besides, list_keys, mapped, not_mapped, verify } =
             self;
@@ -146,7 +146,7 @@ impl<'o> Intake<'o> {
     }
 }
 
-/// An item whose claims are set apart.
+/// An item with its claims separated.
 fn item(mut feature: Feature, place: Place, leftovers: Vec<Leftover>) -> Item {
     let mut extra: Map<String, Value> =
         leftovers.into_iter().map(|leftover| (leftover.kept_as, leftover.value)).collect();
@@ -164,7 +164,7 @@ fn kept(feature: &Feature, place: &Place, leftover: &Leftover) -> Kept {
     }
 }
 
-/// Whether a text, or one in an array, is a path that would lead out of a project.
+/// Whether a text, or one of an array, is a path that leads out of a project.
 fn leads_out(value: &Value) -> bool {
     match value {
         Value::String(path) => {
@@ -176,7 +176,7 @@ fn leads_out(value: &Value) -> bool {
     }
 }
 
-/// A leftover that is no key of the file.
+/// A kept part that is no key of the file.
 pub(super) fn made_up(key: &str, value: impl Into<Value>) -> Leftover {
     Leftover {
         key: key.to_owned(),

@@ -1,4 +1,4 @@
-//! The report of a test run in XML: each test that fails becomes a feature, the others are counted.
+//! A JUnit test report: each failing test becomes a feature, the others are counted.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,14 +14,14 @@ use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax};
 use crate::list::{EntriesAt, shortened, slug};
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::Xml, fits, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::Xml, matches, read };
 
-/// The length of a failing test's output in a description, in characters.
+/// Maximum length of a failing test's output in a description, in characters.
 const SAID_MAX: usize = 4000;
-/// The longest part of an id that is made from the name of a test, in bytes.
+/// Maximum length of the part of an id that comes from the name of a test, in bytes.
 const SLUG_MAX: usize = 48;
 
-/// A test that fails.
+/// A failing test.
 struct Failing {
     line: usize,
     suite: String,
@@ -34,14 +34,14 @@ struct Failing {
     said: String,
 }
 
-fn fits(source: &Source<'_>) -> bool {
+fn matches(source: &Source<'_>) -> bool {
     let Source::Xml(document) = source else { return false };
     ["testsuites", "testsuite"].contains(&document.root_element().tag_name().name())
 }
 
 fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let shape = Shape::Junit;
-    if !fits(source) {
+    if !matches(source) {
         let reason = "neither <testsuites> nor <testsuite> is at its root".to_owned();
         return Err(ImportError::OtherShape { shape, place: Place::line(1), reason });
     }
@@ -50,7 +50,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
         document.descendants().filter(|node| node.has_tag_name("testcase")).collect();
     let mut failing: Vec<Failing> = Vec::new();
     let mut lines: HashMap<(String, String), usize> = HashMap::new();
-    // From test to test: to count from the beginning each time takes long in a long report.
+    // Counts lines incrementally, because counting from the start is slow in a long report.
     let (mut at, mut line) = (0, 1);
     for (case, test) in cases.iter().filter_map(|case| Some((case, failing_test(*case)?))) {
         let start = case.range().start;
@@ -100,8 +100,8 @@ fn failing_test(case: Node<'_, '_>) -> Option<Failing> {
     })
 }
 
-/// An id for each test that does not depend on the other tests: where the name does not fit, or is
-/// not the only one that reads so, a number made from all of it is put behind.
+/// An id that depends only on the test itself: if the name is too long or ambiguous, a hash of the
+/// whole name is appended.
 fn ids(failing: &[Failing]) -> Vec<String> {
     let full = |test: &Failing| format!("{} {}", test.class, test.name);
     let long = |test: &Failing| slug(&full(test), usize::MAX);
@@ -126,7 +126,7 @@ fn digest(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// A test in keys, as if the report were JSON.
+/// A test as keys, as if the report were JSON.
 fn entry_of(test: &Failing, id: &str) -> Map<String, Value> {
     let place = json!({ "suite": test.suite, "classname": test.class, "name": test.name, "file": test.file });
     let keys = [

@@ -1,5 +1,4 @@
-//! Lists of features in JSON whose keys are those of feature lists: one reader, and a rule for each
-//! tool that writes them.
+//! Feature lists in JSON of several tools: one reader, and a rule for each tool.
 
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ use crate::list::EntriesAt;
 /// An array of `{category, description, steps, passes}`, or of `{name, description, passes}`.
 pub(super) const QUICKSTART: Rule = Rule {
     syntax: Syntax::Json,
-    fits: |source| {
+    matches: |source| {
         source.array(None).is_some_and(|list| {
             all_have(list, &["passes"])
                 && any_has(list, &["description", "steps"])
@@ -29,7 +28,7 @@ pub(super) const QUICKSTART: Rule = Rule {
 /// An array with dependencies by name.
 pub(super) const ADK: Rule = Rule {
     syntax: Syntax::Json,
-    fits: |source| {
+    matches: |source| {
         source.array(None).is_some_and(|list| {
             all_have(list, &["name", "status"])
                 && any_has(list, &["lastTested", "passes", "dependencies"])
@@ -42,14 +41,14 @@ pub(super) const ADK: Rule = Rule {
 /// The same under `items`, below a `meta`.
 pub(super) const ADK_META: Rule = Rule {
     syntax: Syntax::Json,
-    fits: |source| has(source, "meta", Value::is_object) && source.lists().contains(&"items"),
+    matches: |source| has(source, "meta", Value::is_object) && source.lists().contains(&"items"),
     read: |source, intake| read(source, intake, Shape::AdkMeta, EntriesAt::Key("items")),
 };
 
 /// The `tests` of one feature.
 pub(super) const ADK_TESTS: Rule = Rule {
     syntax: Syntax::Json,
-    fits: |source| {
+    matches: |source| {
         let is_of_one_feature =
             has(source, "feature", Value::is_string) || has(source, "summary", Value::is_object);
         is_of_one_feature && source.lists().contains(&"tests")
@@ -60,7 +59,7 @@ pub(super) const ADK_TESTS: Rule = Rule {
 /// `features` with acceptance criteria and `depends_on`.
 pub(super) const ADA: Rule = Rule {
     syntax: Syntax::Json,
-    fits: |source| {
+    matches: |source| {
         const TYPICAL: [&str; 2] = ["acceptance_criteria", "depends_on"];
         let is_list = source
             .array(None)
@@ -80,14 +79,14 @@ pub(super) const ADA: Rule = Rule {
 /// `userStories`: a `prd.json`.
 pub(super) const RALPH: Rule = Rule {
     syntax: Syntax::Json,
-    fits: |source| source.lists().contains(&"userStories"),
+    matches: |source| source.lists().contains(&"userStories"),
     read: |source, intake| read(source, intake, Shape::Ralph, EntriesAt::Key("userStories")),
 };
 
 /// Any other list.
 pub(super) const LIST: Rule = Rule {
     syntax: Syntax::Json,
-    fits: |source| {
+    matches: |source| {
         source.array(None).is_some_and(|list| list.is_empty() || has_objects(list))
             || !source.lists().is_empty()
     },
@@ -101,7 +100,7 @@ fn has(source: &Source<'_>, key: &str, is_kind: fn(&Value) -> bool) -> bool {
     source.object().and_then(|list| list.get(key)).is_some_and(is_kind)
 }
 
-/// Reads the entries at a place of a JSON document in the words of feature lists.
+/// Reads the entries at a place of a JSON document with the vocabulary of feature lists.
 fn read(
     source: &Source<'_>,
     intake: &mut Intake<'_>,

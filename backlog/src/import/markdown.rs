@@ -11,13 +11,13 @@ use longhaul_workflows::backlog::{Feature, FeatureStatus};
 
 pub(super) const CHECKLIST: Rule = Rule {
     syntax: Syntax::Markdown,
-    fits: |source| matches!(source, Source::Markdown(text) if !has_task_headings(text) && boxes(text).next().is_some()),
+    matches: |source| matches!(source, Source::Markdown(text) if !has_task_headings(text) && boxes(text).next().is_some()),
     read: |source, intake| read(source, intake, Shape::Checklist),
 };
 
 pub(super) const TASKS: Rule = Rule {
     syntax: Syntax::Markdown,
-    fits: |source| matches!(source, Source::Markdown(text) if has_task_headings(text)),
+    matches: |source| matches!(source, Source::Markdown(text) if has_task_headings(text)),
     read: |source, intake| read(source, intake, Shape::TasksMd),
 };
 
@@ -39,7 +39,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>, shape: Shape) -> Result<()
     Ok(())
 }
 
-/// The parts of a task, and the fields that they were read into.
+/// The parts of a task, with the fields that they were read into.
 fn fields(task: &Feature, depends: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     let said = [
         (true, "the box or the heading", "name"),

@@ -1,5 +1,5 @@
-//! Merges an imported backlog into the list of a project: new features are added, known ones stay
-//! as they are.
+//! Merges an imported backlog into the list of a project: adds new features, keeps known ones
+//! unchanged.
 
 use std::collections::HashMap;
 
@@ -13,26 +13,26 @@ use longhaul_workflows::backlog::{Backlog, BacklogError, Feature, FeatureId};
 pub struct Merged {
     /// The indexes of the items that were added.
     pub added: Vec<usize>,
-    /// The items whose id was there already.
+    /// The items with a known id.
     pub skipped: Vec<Skipped>,
-    /// The keys of the list as a whole that are in the project's list now, or were.
+    /// The keys of the list as a whole that the project's list has now, or would have.
     pub kept_keys: Vec<Kept>,
-    /// Those that could not be put there.
+    /// The keys that could not be added.
     pub not_mapped: Vec<NotMapped>,
 }
 
-/// An item that was not added because its id was there already.
+/// An item that was not added because its id is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The index of the item.
     pub item: usize,
-    /// The id that is there; only its capital letters may differ.
+    /// The known id, which may differ in case.
     pub id: FeatureId,
-    /// The fields that say something else there.
+    /// The fields that differ in the project's list.
     pub differs: Vec<&'static str>,
 }
 
-/// Adds new features to a list: all of them, or none if the list would then be wrong.
+/// Adds new features to a list: all of them, or none if the list would become invalid.
 ///
 /// Importing a file again changes nothing.
 pub fn merge(list: &mut FeatureList, imported: &Imported) -> Result<Merged, ImportError> {
@@ -61,7 +61,7 @@ pub fn merge(list: &mut FeatureList, imported: &Imported) -> Result<Merged, Impo
     Ok(merged)
 }
 
-/// A list that has only names and descriptions gives one back as the other: that is no difference.
+/// A list with only names and descriptions may swap the two: that is no difference.
 fn differing(known: &Feature, imported: &Feature) -> Vec<&'static str> {
     let mut fields = known.differing_fields(imported);
     let given_back = imported.description.is_empty() && known.description == known.name;

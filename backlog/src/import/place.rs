@@ -1,4 +1,4 @@
-//! Where something stands in an imported file.
+//! Places in an imported file.
 
 use std::fmt;
 
@@ -22,12 +22,12 @@ impl Place {
         Self { line: Some(line), pointer: None }
     }
 
-    /// The whole of a JSON document.
+    /// The root of a JSON document.
     pub(super) fn document() -> Self {
         Self { line: None, pointer: Some(String::new()) }
     }
 
-    /// What is below a key or an index.
+    /// The place below a key or an index.
     pub(super) fn below(&self, key: impl fmt::Display) -> Self {
         let key = key.to_string().replace('~', "~0").replace('/', "~1");
         let pointer = format!("{}/{key}", self.pointer.as_deref().unwrap_or_default());

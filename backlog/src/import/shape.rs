@@ -1,4 +1,4 @@
-//! The shapes that can be imported, and the rule for each.
+//! The importable shapes, with a rule for each.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,17 +10,17 @@ use super::intake::Intake;
 use super::source::{Source, Syntax};
 use super::{beads, github, junit, lists, markdown, task_master};
 
-/// How a shape is told from the others, and how it is read.
+/// How to detect and read a shape.
 pub(super) struct Rule {
     pub(super) syntax: Syntax,
-    pub(super) fits: fn(&Source<'_>) -> bool,
+    pub(super) matches: fn(&Source<'_>) -> bool,
     pub(super) read: fn(&Source<'_>, &mut Intake<'_>) -> Result<(), ImportError>,
 }
 
-/// Declares the shapes: each with its name on the command line and its rule.
+/// Declares the shapes, each with its command line name and its rule.
 macro_rules! shapes {
     ($($(#[$doc:meta])* $shape:ident $name:literal $rule:expr,)*) => {
-        /// A shape in which backlogs are found.
+        /// A backlog format of another tool.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Shape {
@@ -28,7 +28,7 @@ macro_rules! shapes {
         }
 
         impl Shape {
-            /// All shapes; the last one takes what no other does.
+            /// All shapes; the last one is the fallback.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$shape),*];
 
             /// Its name on the command line.
@@ -60,7 +60,7 @@ shapes! {
     Ada "ada" lists::ADA,
     /// `userStories`: a `prd.json`.
     Ralph "ralph" lists::RALPH,
-    /// One issue to a line.
+    /// One issue per line.
     Beads "beads" beads::RULE,
     /// `tasks`, below tags or not.
     TaskMaster "task-master" task_master::RULE,

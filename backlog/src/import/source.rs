@@ -27,8 +27,7 @@ pub(super) enum Source<'t> {
     Markdown(&'t str),
 }
 
-/// The text in the bytes of a file: UTF-8, or UTF-16 with a byte order mark, which some shells
-/// write.
+/// Decodes a file: UTF-8, or UTF-16 with a byte order mark, which some shells write.
 pub fn decode(bytes: &[u8]) -> Result<String, ImportError> {
     let not_text = |at: usize| {
         let line = 1 + bytes[..at].split(|byte| *byte == b'\n').count().saturating_sub(1);
@@ -50,7 +49,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, ImportError> {
 }
 
 impl<'t> Source<'t> {
-    /// Parses a text by how it begins, or as the shape demands that was asked for.
+    /// Parses a text according to its beginning, or to the requested shape.
     pub(super) fn of(text: &'t str, shape: Option<Shape>) -> Result<Self, ImportError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         match shape.map(|shape| shape.rule().syntax) {
@@ -62,7 +61,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// Markdown may begin with a link or a comment: broken JSON or XML with tasks is a checklist.
+    /// Markdown may begin with a link or a comment: invalid JSON or XML with tasks is a checklist.
     fn guessed(text: &'t str) -> Result<Self, ImportError> {
         let parsed = match text.trim_start().bytes().next() {
             Some(b'{' | b'[') => json_or_lines(text),
@@ -75,7 +74,7 @@ impl<'t> Source<'t> {
         parsed.or_else(|error| if has_tasks() { Ok(Self::Markdown(text)) } else { Err(error) })
     }
 
-    /// The array that is the document, or that is under a key of it.
+    /// The array at the root of the document, or under a key of it.
     pub(super) fn array(&self, key: Option<&str>) -> Option<&[Value]> {
         let Self::Json(document) = self else { return None };
         key.map_or(Some(document), |key| document.get(key))
@@ -88,7 +87,7 @@ impl<'t> Source<'t> {
         if let Self::Json(Value::Object(object)) = self { Some(object) } else { None }
     }
 
-    /// The keys of the document under which entries may be.
+    /// The keys of the document that may contain entries.
     pub(super) fn lists(&self) -> Vec<&'static str> {
         let holds = |key: &&str| {
             self.array(Some(key)).is_some_and(|list| list.is_empty() || has_objects(list))
@@ -96,8 +95,8 @@ impl<'t> Source<'t> {
         ENTRY_KEYS.into_iter().filter(holds).collect()
     }
 
-    /// Entries, each with its place: the lines, the elements of the array at the root, or the one
-    /// object.
+    /// The entries with their places: the lines, the elements of the array at the root, or the
+    /// single object.
     pub(super) fn entries(&self) -> Vec<(Place, &Value)> {
         match self {
             Self::Json(Value::Array(entries)) => placed(&Place::document(), entries),
@@ -111,8 +110,7 @@ impl<'t> Source<'t> {
 }
 
 impl Source<'_> {
-    /// Entries of a shape without a list of its own, if one of them has the keys by which it is
-    /// known.
+    /// Entries of a shape without a list key, if one of them has the keys of that shape.
     pub(super) fn entries_with(
         &self,
         shape: Shape,
@@ -152,8 +150,8 @@ fn not_json(error: &serde_json::Error, lines_before: usize) -> ImportError {
     }
 }
 
-/// One document, or several objects with one to a line. The first line decides which of the two is
-/// complained of.
+/// One document, or several objects with one per line. The first line decides which error is
+/// reported.
 fn json_or_lines<'t>(text: &str) -> Result<Source<'t>, ImportError> {
     let whole = match json(text) {
         Ok(document) => return Ok(Source::Json(document)),
@@ -165,7 +163,7 @@ fn json_or_lines<'t>(text: &str) -> Result<Source<'t>, ImportError> {
         match serde_json::from_str::<Value>(line) {
             Ok(value) if value.is_object() || !found.is_empty() => found.push((index + 1, value)),
             Err(error) if !found.is_empty() => {
-                // A list that is broken below its first line is no list of lines.
+                // A document that is invalid after its first line is not JSON lines.
                 return Err(not_json(&error, index));
             }
             _ => return Err(whole),

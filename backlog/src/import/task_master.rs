@@ -11,9 +11,9 @@ use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax, placed};
 use crate::list::EntriesAt;
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, fits, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, matches, read };
 
-fn fits(source: &Source<'_>) -> bool {
+fn matches(source: &Source<'_>) -> bool {
     let is_plain = source.array(Some("tasks")).is_some_and(|tasks| {
         any_has(tasks, &["details", "testStrategy", "subtasks"])
             && all_have(tasks, &["id", "title"])
@@ -51,7 +51,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
     Ok(())
 }
 
-/// The tag that was asked for, or the only one that has tasks.
+/// The requested tag, or the only one with tasks.
 fn tagged<'l>(
     list: &'l Map<String, Value>,
     wanted: Option<&str>,
@@ -118,7 +118,7 @@ fn translated(mut task: Entry<'_>) -> Entry<'_> {
     task
 }
 
-/// Ids of tasks; for a subtask, `1.2`, its task stands.
+/// Ids of tasks; a subtask `1.2` refers to its task.
 fn dependencies(task: &mut Entry<'_>) {
     let Some(links) = task.value("dependencies").and_then(Value::as_array) else {
         return task.take("dependencies", "depends_on");

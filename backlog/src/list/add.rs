@@ -1,4 +1,4 @@
-//! New entries: in the shape of the file, with the keys that its other entries use.
+//! New entries, in the shape of the file and with the keys of its other entries.
 
 use serde_json::{Map, Value, json};
 
@@ -10,20 +10,20 @@ use super::words::{PASSES_KEYS, STATUS_KEYS};
 use crate::error::ListError;
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 
-/// An entry to be added.
+/// A new entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Addition<'a> {
     /// Its fields.
     pub feature: &'a Feature,
-    /// Keys that are written after the others, except those that a list reads itself.
+    /// Keys that are written after the fields, except those that a list reads itself.
     pub extra: &'a Map<String, Value>,
 }
 
 impl FeatureList {
     /// Appends an entry in the shape of the file and returns the new text.
     ///
-    /// Refuses what could not be read back: an id that is taken, a dependency that is not there, no
-    /// name. The list is then as it was.
+    /// Refuses an entry that would be invalid: a duplicate id, an unknown dependency, no name. The
+    /// list is then unchanged.
     pub fn add(&mut self, feature: &Feature) -> Result<String, ListError> {
         self.add_all(&[Addition { feature, extra: &Map::new() }])
     }
@@ -59,7 +59,7 @@ impl FeatureList {
             own.insert("priority".to_owned(), self.written_priority(feature.priority));
             return own;
         }
-        // A claim that `passes` does not make needs a status, also where the other entries have
+        // A claim that `passes` does not express needs a status, even if the other entries have
         // none.
         let says_more = feature.status
             != if feature.passes { FeatureStatus::Completed } else { FeatureStatus::Pending };
@@ -69,8 +69,7 @@ impl FeatureList {
             let (spelt, wanted) = match key.as_str() {
                 "id" => (Some("id"), used(&["id"]).is_some()),
                 "name" => match used(&NAME_KEYS) {
-                    // A list of bare descriptions: the name is the description, or the beginning of
-                    // it.
+                    // A list of bare descriptions: the name is the description or its beginning.
                     None if feature.description.is_empty() => (used(&DESCRIPTION_KEYS), true),
                     None => (None, feature.description.lines().next() != Some(&feature.name)),
                     spelt => (spelt, true),
@@ -101,8 +100,8 @@ impl FeatureList {
         entry
     }
 
-    /// A value as the file writes it: ids as numbers where all are numbers, dependencies by name
-    /// where there are no ids.
+    /// A value in the style of the file: numeric ids if all are numbers, dependencies by name if
+    /// there are no ids.
     fn in_the_files_words(&self, key: &str, value: Value, feature: &Feature) -> Value {
         match key {
             "id" => self.written_id(&feature.id),

@@ -14,7 +14,7 @@ use longhaul_workflows::backlog::FeatureId;
 /// One difference between two versions of a list, to be shown to a person or an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// The entry, by its id in the earlier version if it is there; none for the list as a whole.
+    /// The entry, by its earlier id if it has one; `None` for the list as a whole.
     pub entry: Option<FeatureId>,
     /// The difference, for example `removed` or `` `description` reworded: … ``.
     pub what: String,
@@ -30,8 +30,8 @@ impl fmt::Display for Difference {
 }
 
 impl FeatureList {
-    /// The edits since an earlier version, in every key but those that Longhaul owns: entries
-    /// removed, added, moved and reworded, and keys of the list itself.
+    /// The edits since an earlier version in all keys except those that Longhaul owns: removed,
+    /// added, moved and reworded entries, and keys of the list itself.
     pub fn edits_since(&self, earlier: &Self) -> Vec<Difference> {
         let pairs = Pairs::new(earlier, self);
         let mut found = list_edits(earlier, self);
@@ -59,7 +59,7 @@ impl FeatureList {
         found
     }
 
-    /// The entries whose claim - `passes` or `status` - is not the one of an earlier version.
+    /// The entries with a changed claim (`passes` or `status`).
     pub fn flips_since(&self, earlier: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         for (before, after) in Pairs::new(earlier, self).common {
@@ -83,7 +83,7 @@ impl FeatureList {
     }
 }
 
-/// Which entry of the earlier version is which of the later one, by their indexes.
+/// Pairs of indexes of the same entry in both versions.
 struct Pairs {
     common: Vec<(usize, usize)>,
     removed: Vec<usize>,
@@ -91,8 +91,8 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// Pairs entries by id. One that is new, at the place of one that is gone, is the same entry
-    /// with another id: where ids come from the wording, a reworded entry has a new one.
+    /// Pairs entries by id. A new entry at the place of a removed one is the same entry with
+    /// another id: a reworded entry has a new id if ids come from the wording.
     fn new(earlier: &FeatureList, later: &FeatureList) -> Self {
         let mut places: HashMap<&FeatureId, usize> = later
             .features
@@ -121,7 +121,7 @@ impl Pairs {
     }
 }
 
-/// Differences outside of the entries, except times of changes.
+/// Differences outside of the entries, except modification times.
 fn list_edits(earlier: &FeatureList, later: &FeatureList) -> Vec<Difference> {
     let difference = |what: String| Difference { entry: None, what };
     let (Some(before), Some(after)) = (earlier.document.as_object(), later.document.as_object())
@@ -197,7 +197,7 @@ fn changed(key: &str, before: &Value, after: &Value) -> String {
     }
 }
 
-/// Both texts, shortened so that the place where they part can be seen.
+/// Both texts, shortened around the first difference.
 fn from_the_difference(before: &str, after: &str) -> (String, String) {
     let same =
         before.chars().zip(after.chars()).take_while(|(before, after)| before == after).count();

@@ -1,5 +1,4 @@
-//! From entries as they are written to features: ids are made up where there are none, dependencies
-//! are looked up.
+//! Converts raw entries to features: generates missing ids and resolves dependencies.
 
 use std::collections::HashMap;
 
@@ -7,26 +6,26 @@ use super::report::{Report, shortened};
 use crate::error::Problem;
 use longhaul_workflows::backlog::{Feature, FeatureId};
 
-/// The longest id that is generated from a text, without the number that makes it unique.
+/// Maximum length of an id generated from a text, without the number that makes it unique.
 const SLUG_LEN: usize = 40;
 
-/// An entry whose id and dependencies are still as they were written.
+/// An entry with unresolved id and dependencies.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// Where it is: `entry 3`, `line 12`.
+    /// Its place: `entry 3`, `line 12`.
     pub(crate) place: String,
-    /// The id that it gives itself.
+    /// Its explicit id.
     pub(crate) id: Option<String>,
     /// Its fields; the id and the dependencies in it are ignored.
     pub(crate) feature: Feature,
-    /// The field that names the dependencies, for messages.
+    /// The field with the dependencies, for messages.
     pub(crate) depends_key: String,
     /// Ids or names.
     pub(crate) depends_on: Vec<String>,
 }
 
 impl Draft {
-    /// The place, and the id or the beginning of the name.
+    /// The place, with the id or the beginning of the name.
     pub(crate) fn label(&self) -> String {
         let name = self.id.clone().unwrap_or_else(|| shortened(&self.feature.name, SLUG_LEN));
         format!("{} `{name}`", self.place)
@@ -43,8 +42,8 @@ impl Draft {
     }
 }
 
-/// Gives every draft its id and its dependencies, which may also be among the features that are
-/// `known` already. Where that fails the problem is reported and a feature may be missing.
+/// Resolves the ids and dependencies of all drafts, also to `known` features. Failures are
+/// reported, and a feature may then be missing.
 pub(crate) fn resolve(drafts: Vec<Draft>, known: &[Feature], report: &mut Report) -> Vec<Feature> {
     let ids = assign_ids(&drafts, report);
     let index = Index::new(&drafts, &ids, known);
@@ -54,7 +53,7 @@ pub(crate) fn resolve(drafts: Vec<Draft>, known: &[Feature], report: &mut Report
     parts.map(|((draft, id), depends_on)| Feature { id, depends_on, ..draft.feature }).collect()
 }
 
-/// Ids in the file's order. A made-up id depends only on the entries before it, so appending never
+/// Ids in the file's order. A generated id depends only on earlier entries, so appending never
 /// changes one.
 fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
     let mut taken: HashMap<String, usize> = HashMap::with_capacity(drafts.len());
@@ -145,7 +144,7 @@ fn without_accent(letter: char) -> char {
 /// Entries by the ids and names that a dependency may use.
 struct Index<'d> {
     ids: &'d [FeatureId],
-    /// Looked at last.
+    /// Fallback without regard to case.
     known: &'d [Feature],
     by_id: HashMap<&'d str, usize>,
     by_folded_id: HashMap<String, usize>,
@@ -195,12 +194,12 @@ impl<'d> Index<'d> {
         found
     }
 
-    /// Whether an entry was found without regard to capital letters, and so by a guess.
+    /// Whether an entry was matched without regard to case, which is a guess.
     fn only_letters_differ(&self, written: &str, id: &FeatureId) -> bool {
         id.as_str() != written && !self.by_name.contains_key(written.trim())
     }
 
-    /// An entry by id, else by name, else by id without regard to capital letters.
+    /// An entry by id, else by name, else by id without regard to case.
     fn find(&self, written: &str) -> Result<&'d FeatureId, (String, String)> {
         let by_id = self.by_id.get(written).copied();
         let named = self.by_name.get(written.trim()).map_or(&[][..], Vec::as_slice);
@@ -222,8 +221,7 @@ impl<'d> Index<'d> {
         })
     }
 
-    /// A feature from elsewhere by id, with or without regard to capital letters, else by a name
-    /// that only it has.
+    /// A known feature by id, with or without regard to case, else by a unique name.
     fn known(&self, written: &str) -> Option<&'d FeatureId> {
         let by_id = |feature: &&Feature| feature.id.as_str().eq_ignore_ascii_case(written);
         let mut named = self.known.iter().filter(|feature| feature.name == written.trim());

@@ -1,4 +1,4 @@
-//! Turns one entry into the draft of a feature and reports oddities.
+//! Converts one entry to the draft of a feature and reports oddities.
 
 use std::num::NonZeroU64;
 
@@ -17,11 +17,11 @@ use super::words::{
 };
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 
-/// The longest name that is made from a description, in characters.
+/// Maximum length of a name that is made from a description, in characters.
 const NAME_LEN: usize = 80;
 
 impl Reader<'_> {
-    /// The draft of the feature, without its wrong values, which are reported.
+    /// The draft of the feature without invalid values, which are reported.
     pub(super) fn draft(mut self, at: EntriesAt) -> Draft {
         self.id = self.reference("id", self.entry.get("id"));
         let description = self.text(&DESCRIPTION_KEYS).unwrap_or_default();
@@ -133,7 +133,7 @@ impl Reader<'_> {
         checks
     }
 
-    /// Reports wrong types in the claim, and what had to be translated.
+    /// Reports wrong types in the claim, and conversions.
     fn judge_claim(&mut self) {
         let word = self.text(&STATUS_KEYS);
         let passes = self.flag(&PASSES_KEYS);
@@ -148,7 +148,7 @@ impl Reader<'_> {
         }
         if let (Some(_), Some(passes)) = (&word, passes)
             && passes != (status == FeatureStatus::Completed)
-            // An import writes it so on purpose and keeps the claim under its own key.
+            // An import writes this on purpose and keeps the claim under its own key.
             && !self.entry.contains_key(CLAIMED_PASSES)
         {
             self.report.guess(
@@ -170,7 +170,7 @@ pub(crate) fn name_of_description(description: &str) -> String {
     shortened(description.trim().lines().next().unwrap_or_default(), NAME_LEN)
 }
 
-/// A check as lists write it.
+/// A check in list format.
 #[derive(Deserialize)]
 struct WrittenCheck {
     name: Option<String>,
@@ -182,7 +182,7 @@ struct WrittenCheck {
     message: Option<String>,
 }
 
-/// A check, with the name that it gives itself.
+/// A check with its explicit name.
 fn check_of(value: &Value) -> Option<(Option<String>, Check)> {
     let written = match value {
         Value::String(run) => WrittenCheck {

@@ -1,4 +1,4 @@
-//! The keys of a list that Longhaul does not read, and explicit ids for entries that need one.
+//! The unread keys of a list, and explicit ids for entries that need one.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::shape::{ENTRY_KEYS, EntriesAt, entries, entries_mut};
 use longhaul_workflows::backlog::FeatureId;
 
 impl FeatureList {
-    /// The keys of each entry that Longhaul does not read, one map for each feature.
+    /// The unread keys of each entry, one map per feature.
     pub fn extras(&self) -> Vec<Map<String, Value>> {
         let unread = |entry: &Value| {
             let keys = entry.as_object().into_iter().flatten();
@@ -20,7 +20,7 @@ impl FeatureList {
         entries(&self.document, self.at).iter().map(unread).collect()
     }
 
-    /// The keys of the list as a whole, without its entries; none if the list is an array.
+    /// The keys of the list as a whole, without its entries; empty if the list is an array.
     pub fn list_keys(&self) -> Map<String, Value> {
         let keys = self.document.as_object().into_iter().flatten();
         let around =
@@ -41,7 +41,7 @@ impl FeatureList {
             Some(there) if there == value => Ok(()),
             Some(_) => Err("the project's list has this key with another value"),
             None => {
-                // Before the entries, where a reader of the file looks for it.
+                // Before the entries, where readers expect it.
                 let key_of_entries =
                     list.keys().position(|key| is_entries(self.at, key)).unwrap_or(list.len());
                 list.shift_insert(key_of_entries, key.to_owned(), value.clone());
@@ -55,8 +55,8 @@ fn is_entries(at: EntriesAt, key: &str) -> bool {
     matches!(at, EntriesAt::Key(entries) if entries == key)
 }
 
-/// Makes the last entries of a document have these ids: where an id is made from the name and would
-/// be another one, all of them name theirs.
+/// Gives the last entries of a document these ids: if a generated id would differ, all of them get
+/// an explicit one.
 pub(crate) fn settle_ids(document: &mut Value, at: EntriesAt, ids: &[&FeatureId]) {
     let features = read::features(document, at, &mut Report::default());
     let before = features.len().saturating_sub(ids.len());

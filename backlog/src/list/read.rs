@@ -1,4 +1,4 @@
-//! From the entries of a list to features: which keys are read, and how each may be spelt.
+//! Converts the entries of a list to features: the read keys and their spellings.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) const DEPENDS_KEYS: [&str; 3] = ["depends_on", "dependencies", "depen
 pub(super) const CHECK_KEYS: [&str; 4] = ["checks", "check", "verify", "verification_command"];
 pub(super) const APPROVAL_KEYS: [&str; 2] = ["approval", "requires_approval"];
 
-/// The field that a key of an entry is read into; none for a key that is left alone.
+/// The field of a key of an entry; `None` for an unread key.
 pub(crate) fn field_of_key(key: &str) -> Option<&'static str> {
     let fields: [(&[&str], &'static str); 13] = [
         (&["id"], "id"),
@@ -40,8 +40,8 @@ pub(crate) fn field_of_key(key: &str) -> Option<&'static str> {
     fields.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, field)| *field)
 }
 
-/// Whether a key of an entry is the one that its field is read from: of several spellings of a
-/// field that holds one value only the first counts.
+/// Whether a key of an entry is the source of its field: only the first of several spellings of a
+/// single-value field counts.
 pub(crate) fn is_read(entry: &Map<String, Value>, key: &str) -> bool {
     let single: [&[&str]; 5] =
         [&NAME_KEYS, &DESCRIPTION_KEYS, &APPROVAL_KEYS, &STATUS_KEYS, &TESTED_KEYS];
@@ -50,7 +50,7 @@ pub(crate) fn is_read(entry: &Map<String, Value>, key: &str) -> bool {
     spellings.and_then(|keys| keys.iter().find(is_there)).is_none_or(|first| *first == key)
 }
 
-/// Reads all entries. Problems are reported; with a problem the features are not complete.
+/// Reads all entries. Problems are reported; the features are then incomplete.
 pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> Vec<Feature> {
     let entries = entries(document, at);
     let mut drafts = Vec::with_capacity(entries.len());
@@ -81,7 +81,7 @@ pub(crate) fn draft(
     Reader::new(entry, index, place, report).draft(at)
 }
 
-/// An entry that is no object.
+/// An entry that is not an object.
 pub(crate) fn no_object(place: String, entry: &Value) -> Problem {
     let advice = "write an object with at least a `name` or a `description`".to_owned();
     Problem {
@@ -93,7 +93,7 @@ pub(crate) fn no_object(place: String, entry: &Value) -> Problem {
     }
 }
 
-/// A command that the list gives for all entries is the check of those that have none of their own.
+/// A command for all entries is the check of those without their own.
 pub(crate) fn share_check(command: &str, features: &mut [Feature], report: &mut Report) {
     for feature in features.iter_mut().filter(|feature| feature.checks.is_empty()) {
         feature.checks.push(Check {

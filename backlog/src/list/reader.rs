@@ -24,8 +24,8 @@ impl<'a> Reader<'a> {
         Self { entry, index, place, id: None, report }
     }
 
-    /// The elements of an array, or the one value; what cannot be taken is reported. `null` counts
-    /// as not there.
+    /// The elements of an array, or the single value; invalid ones are reported. `null` counts as
+    /// absent.
     pub(super) fn listed<T>(
         &mut self,
         key: &str,
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
         text
     }
 
-    /// The value of the first spelling that is there and not `null`; the wrong type is reported.
+    /// The value of the first spelling that exists and is not `null`; a wrong type is reported.
     pub(super) fn typed<T>(
         &mut self,
         keys: &[&str],
@@ -85,7 +85,8 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn problem(&mut self, field: &str, found: String, advice: &str) {
-        let (place, id) = (self.place.clone(), self.id.clone());
+        let place = self.place.clone();
+        let id = self.id.clone();
         self.report.problem(Problem {
             place,
             id,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::{ListError, Problem};
 
-/// How many places a note names before it only counts.
+/// How many places a note lists before it only counts.
 const PLACES_NAMED: usize = 3;
 
 /// Collects problems and guesses; equal guesses about several entries become one note.
@@ -14,7 +14,7 @@ const PLACES_NAMED: usize = 3;
 pub(crate) struct Report {
     problems: Vec<Problem>,
     guesses: Vec<(String, Vec<String>)>,
-    /// Where a guess is in `guesses`.
+    /// The index of each guess in `guesses`.
     known: HashMap<String, usize>,
 }
 
@@ -42,8 +42,8 @@ impl Report {
     /// The notes, or all problems.
     pub(crate) fn finish(mut self) -> Result<Vec<String>, ListError> {
         if !self.problems.is_empty() {
-            // By entry: `entry 2` is shorter than `entry 10`, and of places as long the smaller
-            // number comes first.
+            // By entry: `entry 2` is shorter than `entry 10`, and equally long places compare as
+            // strings.
             self.problems.sort_by(|one, other| {
                 (one.place.len(), &one.place).cmp(&(other.place.len(), &other.place))
             });
@@ -62,12 +62,12 @@ fn note(what: &str, places: &[String]) -> String {
     }
 }
 
-/// A value as it stands in the file, shortened.
+/// A value of the file, shortened.
 pub(super) fn shown(value: &Value) -> String {
     shortened(&value.to_string(), 60)
 }
 
-/// At most so many characters of a text.
+/// The first characters of a text.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -1,14 +1,14 @@
-//! Where the entries are in a document.
+//! The place of the entries in a document.
 
 use serde_json::{Map, Value};
 
 use super::report::shown;
 use crate::error::ListError;
 
-/// Keys under which lists keep their entries, the first that holds an array wins.
+/// Keys that may contain the entries; the first with an array wins.
 pub(crate) const ENTRY_KEYS: [&str; 5] = ["features", "items", "tests", "userStories", "tasks"];
 
-/// Where the array of entries is.
+/// The place of the array of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntriesAt {
     /// The document is the array.
@@ -18,13 +18,13 @@ pub(crate) enum EntriesAt {
 }
 
 impl EntriesAt {
-    /// Whether a smaller number in `priority` means sooner: so in lists of user stories.
+    /// Whether smaller numbers in `priority` come first, as in lists of user stories.
     pub(super) fn small_priority_first(self) -> bool {
         self == Self::Key("userStories")
     }
 }
 
-/// Finds the entries by what the document holds, not by the name of its file.
+/// Finds the entries by the content of the document, not by its file name.
 pub(super) fn locate(document: &Value) -> Result<EntriesAt, ListError> {
     let advice = "write an array of features, or an object with the array under `features`";
     let found = match document {
@@ -42,7 +42,7 @@ pub(super) fn locate(document: &Value) -> Result<EntriesAt, ListError> {
     Err(ListError::NoEntries { found, advice })
 }
 
-/// The entries of a document that [`locate`] has looked at.
+/// The entries of a document, as found by [`locate`].
 pub(super) fn entries(document: &Value, at: EntriesAt) -> &[Value] {
     let array = match at {
         EntriesAt::Root => Some(document),
@@ -51,7 +51,7 @@ pub(super) fn entries(document: &Value, at: EntriesAt) -> &[Value] {
     array.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The entries, to be changed.
+/// The same, mutable.
 pub(super) fn entries_mut(document: &mut Value, at: EntriesAt) -> Option<&mut Vec<Value>> {
     match at {
         EntriesAt::Root => document.as_array_mut(),

@@ -1,4 +1,4 @@
-//! The words that lists use for a status and for a priority, and the claim of an entry.
+//! The vocabulary of status and priority, and the claim of an entry.
 
 use serde_json::{Map, Value};
 
@@ -8,12 +8,12 @@ use longhaul_workflows::backlog::FeatureStatus;
 pub(super) const STATUS_KEYS: [&str; 2] = ["status", "state"];
 pub(super) const PASSES_KEYS: [&str; 1] = ["passes"];
 pub(super) const TESTED_KEYS: [&str; 2] = ["last_tested", "lastTested"];
-/// Where an import keeps the word of others that an entry passes; never read as one.
+/// The key in which an import keeps a foreign claim; never read as a claim.
 pub(crate) const CLAIMED_PASSES: &str = "claimed_passes";
-/// The keys of an entry that belong to Longhaul.
+/// The keys of an entry that Longhaul owns.
 pub(super) const OWNED_KEYS: [&str; 5] = ["status", "state", "passes", "last_tested", "lastTested"];
 
-/// The status that a word stands for; none if the word is not known.
+/// The status of a word; `None` for an unknown word.
 pub(crate) fn status_of_word(word: &str) -> Option<FeatureStatus> {
     let word = word.trim().to_lowercase().replace(['-', ' '], "_");
     Some(match word.as_str() {
@@ -31,8 +31,7 @@ pub(crate) fn status_of_word(word: &str) -> Option<FeatureStatus> {
     })
 }
 
-/// The priority that a word stands for; an entry that says nothing has 0, as `medium` and `P2`
-/// have.
+/// The priority of a word; an entry without one has 0, like `medium` and `P2`.
 pub(crate) fn priority_of_word(word: &str) -> Option<i64> {
     Some(match word.trim().to_lowercase().as_str() {
         "p0" | "critical" | "urgent" | "highest" | "crítica" => 2,

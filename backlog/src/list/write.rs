@@ -1,4 +1,4 @@
-//! Writing states into the document. Only the keys that are named are touched.
+//! Writes states into the document. Changes only these keys.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::shape::{entries, entries_mut, spelling, spelling_of_file};
 use super::words::{STATUS_KEYS, TESTED_KEYS, claim};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 
-/// What Longhaul knows of a feature, to be written into the list.
+/// The state of a feature for the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryState {
     /// The status.
@@ -77,7 +77,7 @@ impl FeatureList {
     }
 }
 
-/// Writes one state; says whether anything changed.
+/// Writes one state; returns whether anything changed.
 fn write_state(entry: &mut Map<String, Value>, state: &EntryState, tested_key: &str) -> bool {
     let before = claim(entry);
     let only_passes = entry.contains_key("passes") && spelling(entry, &STATUS_KEYS).is_none();

@@ -1,4 +1,4 @@
-//! What one line of a checklist is.
+//! Parses one line of a checklist.
 
 /// A line, by its form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum Line<'t> {
         mark: char,
         text: &'t str,
     },
-    /// `**Name:** value`, behind a bullet or not.
+    /// `**Name:** value`, after a bullet or not.
     Field {
         field: Field,
         name: &'t str,
@@ -30,7 +30,7 @@ pub(super) enum Line<'t> {
     },
 }
 
-/// What a field is about.
+/// The fields of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Dependencies,
@@ -45,7 +45,7 @@ pub(super) enum Field {
 }
 
 impl Field {
-    /// The field that a name stands for, in English or Portuguese.
+    /// The field with this name, in English or Portuguese.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.trim().to_lowercase().as_str() {
             "dependencies" | "depends on" | "depends_on" | "dependências" | "dependencias"
@@ -92,7 +92,7 @@ impl<'t> Line<'t> {
     }
 }
 
-/// The text behind `- `, `* `, `+ ` or `1. `.
+/// The text after `- `, `* `, `+ ` or `1. `.
 fn without_bullet(text: &str) -> Option<&str> {
     let digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
     let behind = if digits.len() < text.len() {
@@ -138,7 +138,7 @@ pub(super) fn task_heading(text: &str) -> Option<(char, String, &str)> {
     apart.then_some((mark, id, title))
 }
 
-/// `Task 3…` as the id `task-3` and what follows.
+/// `Task 3…` as the id `task-3` and the rest.
 pub(super) fn task_number(text: &str) -> Option<(String, &str)> {
     let word = text.find(|letter: char| !letter.is_alphabetic()).filter(|end| *end > 0)?;
     if !["task", "tasks", "tarefa", "tarefas"].contains(&text[..word].to_lowercase().as_str()) {
@@ -147,7 +147,7 @@ pub(super) fn task_number(text: &str) -> Option<(String, &str)> {
     numbered(text[word..].trim_start())
 }
 
-/// `3…`, `#3…` or `1.2…` as the id of a task and what follows.
+/// `3…`, `#3…` or `1.2…` as the id of a task and the rest.
 pub(super) fn numbered(text: &str) -> Option<(String, &str)> {
     let text = text.strip_prefix('#').unwrap_or(text);
     let end =

@@ -1,4 +1,4 @@
-//! One task of a checklist, from its lines to a draft of a feature.
+//! Converts one task of a checklist from its lines to a draft of a feature.
 
 use super::line::{Field, numbered, task_number};
 use crate::error::Problem;
@@ -84,7 +84,7 @@ impl Task {
         }
     }
 
-    /// A bullet below a field, or below none.
+    /// A bullet below a field, or without one.
     pub(super) fn bullet(&mut self, field: Option<Field>, text: &str) {
         match field {
             Some(field @ (Field::Criteria | Field::Dependencies | Field::Checks)) => {
@@ -94,7 +94,7 @@ impl Task {
         }
     }
 
-    /// The draft; what cannot be read is reported.
+    /// The draft; unreadable values are reported.
     pub(super) fn into_draft(self, with_headings: bool, report: &mut Report) -> Draft {
         let place = format!("line {}", self.line);
         if self.name.is_empty() {
@@ -103,7 +103,7 @@ impl Task {
                 id: None,
                 field: "name".to_owned(),
                 found: "missing".to_owned(),
-                advice: "write it behind the box".to_owned(),
+                advice: "write it after the box".to_owned(),
             });
         }
         let status = self.status(&place, report);
@@ -169,7 +169,7 @@ impl Task {
         let marks: Vec<_> =
             self.criteria.iter().filter_map(|(mark, _)| status_of_mark(*mark)).collect();
         let any = |status| marks.contains(&status);
-        // Only a heading says nothing of its own; a box that is empty says that the task is open.
+        // A heading has no state of its own; an empty box means that the task is open.
         let status = if self.id.is_none() {
             FeatureStatus::Pending
         } else if any(FeatureStatus::Blocked) {

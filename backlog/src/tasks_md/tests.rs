@@ -73,6 +73,6 @@ fn wrong_checklists_are_refused_with_all_problems() {
     );
     check(
         "- [ ] \n",
-        "the feature list has 1 problem:\n- line 1, `name`: missing; write it behind the box",
+        "the feature list has 1 problem:\n- line 1, `name`: missing; write it after the box",
     );
 }

@@ -10,21 +10,21 @@ use super::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FeatureImport {
-    /// The list of another tool; - for standard input
+    /// The file of another tool; - for standard input
     pub(crate) file: PathBuf,
     /// The project; the same as --dir
     #[arg(value_name = "DIR")]
     pub(crate) place: Option<PathBuf>,
-    /// Read it as this, whatever it looks like
+    /// Read it in this format instead of the detected one
     #[arg(long = "as", value_name = "SHAPE", value_parser = shapes())]
     pub(crate) shape: Option<Shape>,
-    /// Which list of a Task Master file that has several
+    /// The list to import, if a Task Master file has several
     #[arg(long)]
     pub(crate) tag: Option<String>,
-    /// Say what would be added, and write nothing
+    /// Only report the features that would be added
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// How the report is written
+    /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -34,13 +34,13 @@ pub(crate) struct FeatureExport {
     /// The project; the same as --dir
     #[arg(value_name = "DIR")]
     pub(crate) place: Option<PathBuf>,
-    /// The tool that is to read it
+    /// The target tool
     #[arg(long, value_name = "SHAPE", value_parser = targets())]
     pub(crate) to: Target,
     /// Write to this file instead of standard output
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }

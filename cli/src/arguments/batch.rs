@@ -10,19 +10,19 @@ use super::{AtOnce, Output};
 pub(crate) struct Batch {
     /// The plan: TOML or JSON
     pub(crate) file: PathBuf,
-    /// Stay until nothing more happens without a person; that is the default
+    /// Wait until there is no more progress without a person; this is the default
     #[arg(long, conflicts_with = "detach")]
     pub(crate) wait: bool,
-    /// Hand it over to the process that runs this log, or to a new one in the background, and
-    /// return at once
+    /// Hand the batch over to the process that runs this log, or to a new one in the background,
+    /// and return at once
     #[arg(long)]
     pub(crate) detach: bool,
     #[command(flatten)]
     pub(crate) limits: AtOnce,
-    /// How what happens is shown
+    /// Output format of progress
     #[arg(long, value_enum, default_value_t)]
     pub(crate) progress: Shown,
-    /// How the report is written; behind the lines of --progress json it is always their last
+    /// Output format of the report; with --progress jsonl it is always the last line
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
     /// Also write the report as JUnit XML: a suite for each project, a case for each feature
@@ -30,14 +30,14 @@ pub(crate) struct Batch {
     pub(crate) junit: Option<PathBuf>,
 }
 
-/// How progress is shown.
+/// Output formats of progress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Shown {
-    /// For people, on standard error
+    /// Text for people, on standard error
     #[default]
     Text,
     /// A line of JSON for each change, on standard output, and the report as the last line
     Jsonl,
-    /// Not at all
+    /// No progress
     None,
 }

@@ -11,26 +11,26 @@ use super::{OneRun, Output, Within};
 use longhaul_server::views::KINDS;
 use longhaul_workflows::projection::State;
 
-/// The commands that look and change nothing.
+/// The read-only commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Look {
     /// List the runs of all projects, the newest first
     List(List),
-    /// Show one run: where it stands, what it waits for, attempts, sessions, evidence
+    /// Show one run: its state, its waits, attempts, sessions, evidence
     #[command(visible_alias = "get")]
     Describe(Named),
-    /// Show what happened to a run, event by event
+    /// Show the events of a run
     #[command(visible_alias = "show")]
     History(History),
-    /// Show what the agent of a run printed
+    /// Show the output of the agent of a run
     Logs(Logs),
-    /// Show a run, or a project, with all that is below it
+    /// Show a run or a project with all runs below it
     Tree(Tree),
-    /// Draw the features of a project and what they need
+    /// Draw the dependency graph of the features of a project
     Graph(Graph),
-    /// Say why a run or a feature does not go on, or why it failed
+    /// Explain why a run or a feature makes no progress, or why it failed
     Why(Named),
-    /// Print the JSON Schema of a document that `-o json` gives; without a name, the names
+    /// Print the JSON Schema of a document that `-o json` prints; without a name, list the names
     Schema(Schema),
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct List {
     /// Only runs of this feature
     #[arg(long, value_name = "ID")]
     pub(crate) feature: Option<String>,
-    /// Only runs that started at this time or later: RFC 3339, or how long ago (90s, 10m, 2h, 3d)
+    /// Only runs that started at this time or later: RFC 3339, or an age (90s, 10m, 2h, 3d)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) since: Option<DateTime<Utc>>,
     /// Only runs that started before this time
@@ -62,28 +62,28 @@ pub(crate) struct List {
     /// Only runs with this label; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
-    /// At most so many
+    /// Maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
-    /// Go on behind the last page: the cursor that it gave
+    /// Continue after the last page: the cursor that it printed
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<String>,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Listed,
 }
 
-/// How a list is written to standard output.
+/// Output formats of a list on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listed {
-    /// For people
+    /// Text for people
     #[default]
     Table,
     /// One JSON document with a `schema`
     Json,
-    /// One JSON object for each run, each a line
+    /// One JSON object for each run, one per line
     Jsonl,
-    /// The ids alone, each a line
+    /// The ids only, one per line
     Ids,
 }
 
@@ -91,7 +91,7 @@ pub(crate) enum Listed {
 pub(crate) struct Named {
     #[command(flatten)]
     pub(crate) one: OneRun,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -100,26 +100,26 @@ pub(crate) struct Named {
 pub(crate) struct History {
     #[command(flatten)]
     pub(crate) one: OneRun,
-    /// With all that was given and what came back
+    /// Include the inputs and outputs of each step
     #[arg(long)]
     pub(crate) full: bool,
-    /// Go on with what happens, until the run is over
+    /// Follow: print new events until the run is closed
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Events,
 }
 
-/// How a history is written to standard output.
+/// Output formats of a history on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Events {
-    /// For people
+    /// Text for people
     #[default]
     Table,
-    /// One JSON document with a `schema`; of a run that is followed, when it is over
+    /// One JSON document with a `schema`; with -f, printed when the run is closed
     Json,
-    /// One JSON object for each event, each a line, as in a history file
+    /// One JSON object for each event, one per line, as in a history file
     Jsonl,
 }
 
@@ -130,11 +130,10 @@ pub(crate) struct Logs {
     /// Which session, from 1 [default: the latest]
     #[arg(long, value_name = "N")]
     pub(crate) session: Option<u32>,
-    /// Go on with what is printed, until the run is over
+    /// Follow: print new output until the run is closed
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// The bytes as the agent printed them, with what a terminal obeys: colours, but also anything
-    /// else
+    /// Print the bytes of the agent unchanged, including all terminal control sequences
     #[arg(long)]
     pub(crate) raw: bool,
 }
@@ -146,7 +145,7 @@ pub(crate) struct Tree {
     pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) within: Within,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -156,15 +155,15 @@ pub(crate) struct Graph {
     /// The project
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// What it is drawn as
+    /// Drawing format
     #[arg(long = "as", value_name = "FORM", value_enum, default_value_t)]
     pub(crate) form: Form,
-    /// How it is written; JSON has no drawing
+    /// Output format; JSON contains no drawing
     #[arg(short, long, value_enum, default_value_t, conflicts_with = "form")]
     pub(crate) output: Output,
 }
 
-/// What a graph is drawn as.
+/// Drawing formats of a graph.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
     /// Text for a terminal
@@ -172,9 +171,9 @@ pub(crate) enum Form {
     Text,
     /// Graphviz
     Dot,
-    /// Mermaid, as many Markdown viewers draw it
+    /// Mermaid, for Markdown viewers
     Mermaid,
-    /// A picture
+    /// SVG
     Svg,
 }
 
@@ -184,7 +183,7 @@ pub(crate) struct Schema {
     pub(crate) name: Option<String>,
 }
 
-/// A time: RFC 3339, or how long ago.
+/// A point in time: RFC 3339, or an age.
 fn moment(text: &str) -> Result<DateTime<Utc>, String> {
     let unfit =
         || "a time is RFC 3339 (2026-01-31T12:00:00Z) or how long ago: 90s, 10m, 2h, 3d".to_owned();

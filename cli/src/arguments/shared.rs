@@ -9,31 +9,31 @@ use longhaul_server::Limits;
 /// The requester, and the reason.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Asked {
-    /// Why; kept in the history
+    /// The reason, kept in the history
     #[arg(long, alias = "reason", default_value = "", value_name = "TEXT")]
     pub(crate) why: String,
-    /// Who says so [default: the user]
+    /// The requester [default: the user]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 }
 
 impl Asked {
-    /// The request, by the name on the command line or that of the user.
+    /// The requester from the command line or the environment, and the reason.
     pub(crate) fn request(&self) -> RequestedBy {
         let user = || {
             std::env::var("USER")
                 .or_else(|_| std::env::var("LOGNAME"))
-                .unwrap_or_else(|_| "somebody".into())
+                .unwrap_or_else(|_| "unknown".into())
         };
         let by = self.by.clone().unwrap_or_else(user);
         RequestedBy { by, why: self.why.clone() }
     }
 }
 
-/// Where features are found.
+/// The scope in which features are looked up.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Within {
-    /// The project in which a feature is looked for by its id
+    /// The project in which a feature id is looked up
     #[arg(long, default_value = ".", value_name = "DIR")]
     pub(crate) dir: PathBuf,
 }
@@ -41,20 +41,20 @@ pub(crate) struct Within {
 /// One run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct OneRun {
-    /// The run: its id, or a part that only one has; or a feature of the project: its last run
+    /// The run: its id or a unique part of it; or a feature of the project: its last run
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
     #[command(flatten)]
     pub(crate) within: Within,
 }
 
-/// How much may run at once, in all projects together.
+/// Concurrency limits over all projects.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AtOnce {
-    /// How many agents may work at once, in all projects together
+    /// Maximum number of agents that work at once, in all projects together
     #[arg(long = "max-agents", default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) agents: u32,
-    /// How many checks may run at once, in all projects together [default: the number of
+    /// Maximum number of checks that run at once, in all projects together [default: the number of
     /// processors]
     #[arg(long = "max-checks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) checks: Option<u32>,
@@ -71,7 +71,7 @@ impl AtOnce {
     }
 }
 
-/// A time span such as `30d`; none if it is not written so.
+/// Parses a duration such as `30d`; `None` if it is invalid.
 pub(super) fn span(text: &str) -> Option<TimeDelta> {
     let unit = text.chars().next_back()?;
     let number: i64 =

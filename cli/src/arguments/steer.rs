@@ -4,27 +4,27 @@ use longhaul_server::Filter;
 
 use super::{Asked, Output, Within};
 
-/// What all of them take.
+/// The common arguments of orders.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tell {
     #[command(flatten)]
     pub(crate) asked: Asked,
-    /// All runs that fit: project=, status=, kind=, feature=, label.NAME=; may be repeated, all
-    /// must hold
+    /// All runs that match: project=, status=, kind=, feature=, label.NAME=; may be repeated, all
+    /// must match
     #[arg(long = "filter", value_name = "KEY=VALUE")]
     pub(crate) filters: Vec<Filter>,
-    /// At most so many of them
+    /// Limit for the number of runs
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Say what would be told to which runs, and tell nobody
+    /// Only report the runs that would receive the order
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask whether so many runs are meant
+    /// Do not ask for confirmation of several runs
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) within: Within,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Answer {
 )]
 pub(crate) struct Signal {
     /// The run (- reads ids from standard input) unless --filter is given; the name of the signal;
-    /// its content as JSON
+    /// its payload as JSON
     #[arg(required = true, num_args = 1..=3, value_name = "RUN NAME JSON")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]

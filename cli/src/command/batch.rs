@@ -18,13 +18,13 @@ use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::{Client, SubmitBatch, Submitted};
 
-use super::page::counted;
+use super::terminal::counted;
 use progress::Changes;
 
 pub(super) use progress::ProgressLine;
 pub(super) use report::Report;
 
-/// A batch as its file asks for it.
+/// The content of a batch file.
 pub(super) struct Asked {
     pub(super) id: String,
     pub(super) plan: Plan,
@@ -38,7 +38,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
     let mut changes = Changes::new(arguments.progress);
     let limits = arguments.limits.limits();
     let Some(standing) = wait::until_done(data_dir, limits, &asked, &mut changes).await? else {
-        term::say("stopped; nothing is lost: the same command goes on where this one was");
+        term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
     let report = Report::new(&asked.id, standing);
@@ -47,7 +47,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     match arguments.output {
-        // Behind lines of JSON, the report is the last of them: a program reads that stream.
+        // The report is the last line of the JSON lines, so that programs can parse one stream.
         _ if changes.is_json() => document::print_line(&report)?,
         Output::Json => document::print(&report)?,
         Output::Table => term::print(report.table()),
@@ -55,11 +55,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
     Ok(report.exit())
 }
 
-/// Submits; the id of the submission.
+/// Submits the batch and returns the id of the submission.
 async fn submit(access: &Client, asked: &Asked) -> Result<String> {
     let submit = SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone() };
     let Submitted { submission, known } = super::call(access, submit).await?;
-    let (id, all) = (&asked.id, asked.plan.projects.len());
+    let id = &asked.id;
+    let all = asked.plan.projects.len();
     term::say(match known {
         None => format!("batch {id}: {}", counted(all as u64, "project")),
         Some(known) if known < all => {
@@ -70,7 +71,7 @@ async fn submit(access: &Client, asked: &Asked) -> Result<String> {
     Ok(submission)
 }
 
-/// The run of a batch, for messages.
+/// The run id of a batch.
 fn run_of(batch: &str) -> Result<longhaul_engine::RunId> {
     longhaul_workflows::batch::BatchWorkflow::run_id(batch).map_err(usage)
 }

@@ -1,4 +1,5 @@
-//! `longhaul demo`: a small project with a scripted agent, and then what `longhaul run` does.
+//! `longhaul demo`: creates a small project with a scripted agent, then does the same as `longhaul
+//! run`.
 
 use std::path::Path;
 

@@ -24,8 +24,8 @@ use crate::term;
 use longhaul_server::status::StatusDocument;
 use longhaul_server::{Client, SendSignal};
 
-use super::page::{self, safe};
 use super::status;
+use super::terminal::{self, safe};
 pub(super) use documents::{FeatureDocument, FeaturesDocument, NextDocument};
 pub(super) use import::ImportDocument;
 
@@ -110,9 +110,9 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
             })?;
         }
         Output::Table => {
-            page::print(described(feature));
+            terminal::print(described(feature));
             if let Some(line) = line {
-                page::print(format!("status:       {}", line.status));
+                terminal::print(format!("status:       {}", line.status));
                 for (name, text) in [
                     ("run", line.run.as_ref().map(RunId::to_string)),
                     ("step", line.step.clone()),
@@ -121,7 +121,7 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
                 ] {
                     if let Some(text) = text {
                         let lines: Vec<String> = text.lines().map(safe).collect();
-                        page::print(format!("{:<14}{}", format!("{name}:"), lines.join("\n")));
+                        terminal::print(format!("{:<14}{}", format!("{name}:"), lines.join("\n")));
                     }
                 }
             }
@@ -169,7 +169,7 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
             for id in &workable {
                 let name =
                     backlog.feature(id).map(|feature| feature.name.as_str()).unwrap_or_default();
-                page::print(format!("{id}  {}", safe(name)));
+                terminal::print(format!("{id}  {}", safe(name)));
             }
         }
     }
@@ -179,12 +179,12 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The backlog with the states that the log knows.
+/// The backlog with the states of the log.
 fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog> {
     let mut backlog = Backlog::new(features).map_err(usage)?;
     for line in &document.features {
         let Ok(id) = FeatureId::new(line.id.clone()) else { continue };
-        // A feature that was taken out of the list has no state to set.
+        // A feature that was removed from the list has no state to set.
         let _ = match line.status {
             State::Passed => backlog.mark_passed(&id),
             State::Running | State::Paused | State::Parked => backlog.mark_in_progress(&id),

@@ -1,7 +1,7 @@
-//! `longhaul init`: the files to start from.
+//! `longhaul init`: writes the first files of a project.
 
 mod known;
-mod words;
+mod shell_words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,24 +19,24 @@ use crate::term;
 const SETTINGS: &str = include_str!("init/longhaul.toml");
 const SETUP: &str = include_str!("init/init.sh");
 
-/// What was made of a directory.
+/// The result of an init.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct InitDocument {
     /// The project.
     dir: PathBuf,
-    /// Whether a git repository was made there.
+    /// Whether a git repository was created.
     made_repository: bool,
     /// The files that were written.
     written: Vec<&'static str>,
-    /// The files that were there already, and were left as they are.
+    /// The existing files, which were left unchanged.
     kept: Vec<&'static str>,
-    /// Whether what was written was committed.
+    /// Whether the files were committed.
     committed: bool,
 }
 
 pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let dir = &arguments.dir;
-    let agent = arguments.agent.as_deref().map(words::of).transpose().map_err(usage)?;
+    let agent = arguments.agent.as_deref().map(shell_words::of).transpose().map_err(usage)?;
     let known = agent.as_deref().and_then(known::of);
     let pass_env = known.as_ref().map_or(&[][..], |known| known.pass_env);
     let agent = known.as_ref().map(|known| known.command.clone()).or(agent);
@@ -94,7 +94,7 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The settings, with the agent in them if it was named.
+/// The settings, with the agent if it was given.
 fn settings(agent: Option<&[String]>, pass_env: &[&str]) -> Result<String> {
     let Some(agent) = agent else { return Ok(SETTINGS.to_owned()) };
     let command = serde_json::to_string(agent)?;
@@ -106,7 +106,7 @@ fn settings(agent: Option<&[String]>, pass_env: &[&str]) -> Result<String> {
     Ok(settings.replace("# pass_env = [\"ANTHROPIC_API_KEY\"]", &format!("pass_env = {names}")))
 }
 
-/// Writes a file that is not there yet.
+/// Writes a file unless it exists.
 fn write_new(path: &Path, text: &str, is_program: bool) -> Result<bool> {
     use std::os::unix::fs::OpenOptionsExt;
     let mode = if is_program { 0o755 } else { 0o644 };

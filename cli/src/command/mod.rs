@@ -1,22 +1,22 @@
-//! The commands: one a file.
+//! The commands, one per file.
 
-mod again;
 mod batch;
 mod bench;
-mod carry;
 mod completions;
 mod demo;
 mod feature;
 mod init;
 mod look;
+mod maintenance;
 mod named;
 mod owner;
-mod page;
 mod reconcile;
+mod rewind;
 mod run;
 mod schema;
 mod status;
 mod steer;
+mod terminal;
 
 use std::path::Path;
 
@@ -31,12 +31,12 @@ use longhaul_server::{Client, Error, Order, Request, RequestError};
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    // What needs no log runs also where there is no place for one.
+    // Commands without a log also work without a data directory.
     let command = match arguments.command {
         Command::Init(init) => return init::run(&init).await,
         Command::Look(Look::Schema(schema)) => return schema::run(&schema),
         Command::Replay(replay) => {
-            return carry::replay(arguments.data_dir.as_deref(), &replay).await;
+            return maintenance::replay(arguments.data_dir.as_deref(), &replay).await;
         }
         Command::Completions(completions) => return Ok(completions::run(&completions)),
         command => command,
@@ -56,19 +56,19 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         Command::Steer(text) => steer::text(&data_dir, text).await,
         Command::Approve(answer) => steer::answer(&data_dir, answer, Order::Approve).await,
         Command::Deny(answer) => steer::answer(&data_dir, answer, Order::Deny).await,
-        Command::Fork(fork) => again::fork(&data_dir, fork).await,
-        Command::Restart(restart) => again::restart(&data_dir, restart).await,
-        Command::Rollback(rollback) => again::rollback(&data_dir, rollback).await,
-        Command::Checkpoint(checkpoint) => again::checkpoint(&data_dir, checkpoint).await,
-        Command::Checkpoints(checkpoints) => again::checkpoints(&data_dir, &checkpoints).await,
+        Command::Fork(fork) => rewind::fork(&data_dir, fork).await,
+        Command::Restart(restart) => rewind::restart(&data_dir, restart).await,
+        Command::Rollback(rollback) => rewind::rollback(&data_dir, rollback).await,
+        Command::Checkpoint(checkpoint) => rewind::checkpoint(&data_dir, checkpoint).await,
+        Command::Checkpoints(checkpoints) => rewind::checkpoints(&data_dir, &checkpoints).await,
         Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
-        Command::Export(export) => carry::export(&data_dir, &export).await,
-        Command::Import(import) => carry::import(&data_dir, &import).await,
-        Command::Backup(backup) => carry::backup(&data_dir, &backup).await,
-        Command::Restore(restore) => carry::restore(&data_dir, &restore).await,
-        Command::Check(check) => carry::check(&data_dir, &check).await,
-        Command::Prune(prune) => carry::prune(&data_dir, &prune).await,
-        Command::Doctor(doctor) => carry::doctor(&data_dir, &doctor).await,
+        Command::Export(export) => maintenance::export(&data_dir, &export).await,
+        Command::Import(import) => maintenance::import(&data_dir, &import).await,
+        Command::Backup(backup) => maintenance::backup(&data_dir, &backup).await,
+        Command::Restore(restore) => maintenance::restore(&data_dir, &restore).await,
+        Command::Check(check) => maintenance::check(&data_dir, &check).await,
+        Command::Prune(prune) => maintenance::prune(&data_dir, &prune).await,
+        Command::Doctor(doctor) => maintenance::doctor(&data_dir, &doctor).await,
         Command::Demo(demo) => demo::run(&data_dir, &demo).await,
         Command::Bench(bench) => bench::run(&data_dir, &bench).await,
         Command::Init(_) | Command::Replay(_) | Command::Completions(_) => {
@@ -77,7 +77,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     }
 }
 
-/// The log; a complaint if there is none.
+/// Connects to the log; an error if there is none.
 async fn reach(data_dir: &Path) -> Result<Client> {
     Client::reach(data_dir, term::notice).await?.ok_or_else(|| no_log(data_dir))
 }
@@ -86,7 +86,7 @@ fn no_log(data_dir: &Path) -> anyhow::Error {
     usage(format!("there is no log in {}: nothing has run yet", data_dir.display()))
 }
 
-/// A file that is there is written over if that was asked for only.
+/// Refuses to overwrite a file without --force.
 fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     let shown = file.display();
     if file.is_dir() {
@@ -100,12 +100,12 @@ fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Makes a request.
+/// Sends a request.
 async fn call<R: Request>(client: &Client, request: R) -> Result<R::Response> {
     client.call(request).await.map_err(explained)
 }
 
-/// The error of a request; a name that is not enough is explained.
+/// The error of a request, with an explanation of an unresolved name.
 fn explained(error: Error) -> anyhow::Error {
     match error {
         Error::Request(RequestError::UnknownName(unknown)) => named::refusal(&unknown),
@@ -113,7 +113,7 @@ fn explained(error: Error) -> anyhow::Error {
     }
 }
 
-/// Whether the process that runs the log ended before it answered.
+/// Whether the owner of the log exited before it responded.
 fn is_gone(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(Error::Gone(_)))
 }

@@ -1,4 +1,4 @@
-//! What is named on the command line: one rule for every verb, on a log at rest and on one in use.
+//! Names on the command line: one rule for every verb, on a log at rest and on one in use.
 
 use std::path::Path;
 
@@ -10,20 +10,20 @@ use crate::place::{self, Project};
 use longhaul_server::views::{FindProject, FindRun, Name, Nameless, Unknown};
 use longhaul_server::{Client, Error, RequestError};
 
-/// A run or a feature as a person names it. Outside of a project only runs can be named.
+/// A run or a feature as the user names it. Outside of a project only runs can be named.
 pub(super) async fn name(text: &str, dir: &Path) -> Result<Name> {
     place::is_there(dir)?;
     let project = Project::known_at(dir).await.map(|project| project.id);
     Ok(Name { text: text.to_owned(), project, whole: false })
 }
 
-/// The run that is meant; of a feature the last one.
+/// Resolves a name to a run; a feature means its last run.
 pub(super) async fn run(access: &Client, text: &str, dir: &Path) -> Result<RunId> {
     super::call(access, FindRun(name(text, dir).await?)).await
 }
 
-/// The run that is meant, or, by its directory, a project. A feature goes before a directory that
-/// is called like it.
+/// Resolves a name to a run, or a directory to its project. A feature takes precedence over a
+/// directory with the same name.
 pub(super) async fn run_or_dir(
     access: &Client,
     text: &str,
@@ -43,7 +43,7 @@ pub(super) async fn run_or_dir(
     Ok(Ok(Project::at(path).await?.id))
 }
 
-/// A project, by its directory, its id, or the beginning of that.
+/// Resolves a project by its directory, its id, or a prefix of the id.
 pub(super) async fn project(access: &Client, text: &str) -> Result<RunId> {
     if Path::new(text).is_dir() {
         return Ok(Project::at(Path::new(text)).await?.id);
@@ -51,12 +51,12 @@ pub(super) async fn project(access: &Client, text: &str) -> Result<RunId> {
     super::call(access, FindProject(text.to_owned())).await
 }
 
-/// A name that is not enough, as an error of whoever wrote it.
+/// An unresolved name as a usage error.
 pub(super) fn refusal(unknown: &Unknown) -> anyhow::Error {
     usage(sentence(unknown))
 }
 
-/// Why a name is not enough.
+/// Why a name does not resolve.
 pub(super) fn sentence(unknown: &Unknown) -> String {
     let Unknown { name, why, meant } = unknown;
     let (what, list) = match why {

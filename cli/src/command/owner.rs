@@ -1,5 +1,5 @@
-//! Work that needs a process which runs the log: this one owns the log, or joins the process that
-//! does.
+//! Work that needs a process which runs the log: this process owns the log, or connects to its
+//! owner.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,14 +12,13 @@ use crate::exit;
 use crate::term;
 use longhaul_server::{self, Client, Limits, Listener, Service};
 
-/// The pause before the next try to own the log, after its owner went away.
+/// Delay before the next attempt to own the log, after its owner exited.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Does the work in this process if no other owns the log, else through the owner; `None` if it was
-/// interrupted.
+/// Performs the work as the owner of the log, or through its owner; `None` if interrupted.
 ///
-/// `work` gets the service only in the process that owns the log. If the owner ends first, the work
-/// begins again here.
+/// `work` gets the service only in the process that owns the log. If the owner exits first, the
+/// work starts again here.
 pub(super) async fn join_or_own<T>(
     data_dir: &Path,
     limits: Limits,
@@ -36,11 +35,11 @@ pub(super) async fn join_or_own<T>(
             result = work(&client, None) => match result {
                 Ok(done) => return Ok(Some(done)),
                 Err(error) if exit::is_complaint(&error) => return Err(error),
-                // The owner ended.
+                // The owner exited.
                 Err(_) => tokio::time::sleep(AGAIN).await,
             },
             () = interrupted() => {
-                term::say("the other Longhaul goes on with it");
+                term::say("the other Longhaul process continues it");
                 return Ok(None);
             }
         }
@@ -68,7 +67,7 @@ async fn own<T>(
 
 /// Graceful shutdown; a second signal kills the agents.
 async fn stop_gracefully(data_dir: &Path, service: &Service) {
-    // Before the message, so that a signal right after it counts.
+    // Installed before the message, so that an immediate signal counts.
     let mut interrupts = Interrupts::listen();
     term::say("stopping: agents that are at work are ended; once more, and they are killed");
     let hurry = async {
@@ -84,21 +83,21 @@ async fn stop_gracefully(data_dir: &Path, service: &Service) {
     }
 }
 
-/// Resolves when this process is asked to end.
+/// Resolves when this process receives a termination signal.
 async fn interrupted() {
     Interrupts::listen().next().await;
 }
 
-/// The signals that ask this process to end.
+/// The termination signals.
 struct Interrupts([std::io::Result<Signal>; 3]);
 
 impl Interrupts {
-    /// Listens from now on.
+    /// Installs the handlers.
     fn listen() -> Self {
         Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
     }
 
-    /// The next signal; never, if the system refuses to deliver them.
+    /// The next signal; pending forever if the system refuses handlers.
     async fn next(&mut self) {
         let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else {
             return std::future::pending().await;

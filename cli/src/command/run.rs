@@ -1,6 +1,6 @@
-//! `longhaul run`: runs projects until each has come to rest.
+//! `longhaul run`: runs projects until all have settled.
 
-mod differs;
+mod drift;
 mod progress;
 mod watch;
 
@@ -23,10 +23,10 @@ pub(super) use progress::Progress;
 pub(super) use watch::{LOOK, Others};
 use watch::{begin, watch};
 
-/// Where projects stand that have come to rest.
+/// The states of the settled projects.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RunDocument<'a> {
-    /// In the order of the command line.
+    /// The projects in the order of the command line.
     projects: Vec<Titled<&'a StatusDocument>>,
 }
 
@@ -49,15 +49,17 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         watch(client, watched, service).await
     });
     let Some(documents) = documents.await? else {
-        term::say("stopped; nothing is lost: the same command goes on where this one was");
+        term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
     exits.extend(documents.iter().map(|document| Exit::from(settled::verdict(document))));
     for document in &documents {
-        if let Some((what, cause)) = document.vain_wait() {
-            let (project, waited) = (&document.project, settled::machine_wait().as_secs());
-            let cause = super::page::safe(&super::status::first_line(cause));
-            let advice = "mend that, and the same command goes on; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
+        if let Some((what, cause)) = document.limited_wait() {
+            let project = &document.project;
+            let waited = settled::machine_wait().as_secs();
+            let cause = super::terminal::safe(&super::status::first_line(cause));
+            let advice =
+                "fix that and repeat the command; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
             term::say(format!(
                 "{project}: stopped after waiting {waited} s for the {what}: {cause}; {advice}"
             ));
@@ -67,7 +69,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     Ok(Exit::of_all(exits))
 }
 
-/// The projects on the command line, each once, and the errors of the others.
+/// The projects on the command line without duplicates, and the errors of the others.
 async fn projects(dirs: &[PathBuf]) -> (Vec<Project>, Vec<anyhow::Error>) {
     let mut projects: Vec<Project> = Vec::new();
     let mut refused = Vec::new();
@@ -102,7 +104,7 @@ fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
         }
         Output::Table => {
             for document in documents {
-                super::page::print(super::status::headline(document));
+                super::terminal::print(super::status::headline(document));
                 term::print(super::status::table(document));
             }
         }

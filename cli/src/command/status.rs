@@ -7,7 +7,7 @@ use longhaul_activities::confine;
 use longhaul_workflows::narrative;
 use longhaul_workflows::project::SessionsPaused;
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use crate::arguments::{Output, Show};
 use crate::document;
 use crate::exit::{Exit, failed};
@@ -23,21 +23,21 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
-            page::print(headline(&document));
+            terminal::print(headline(&document));
             term::print(table(&document));
         }
     }
     Ok(Exit::Ok)
 }
 
-/// The sandbox of the project's programs on this machine; `None` where its settings cannot be read.
+/// The sandbox of the project's programs on this machine; `None` if its settings are unreadable.
 fn sandbox(project: &Project) -> Option<String> {
     let settings = longhaul_activities::project::settings(&project.root).ok()?;
     Some(confine::in_force(settings.agent.sandbox).unwrap_or_else(|failure| failure.message))
 }
 
-/// Where a project stands: by the log, or, if no log knows it, by its files. At rest, its list
-/// counts as it is now.
+/// The status of a project by the log, or by its files if it is not in the log. The current list
+/// counts at rest.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
     let loaded = longhaul_activities::project::load(&project.root).await;
     let list = loaded.as_ref().ok().cloned();
@@ -66,15 +66,16 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
     Ok(document)
 }
 
-/// Where a project stands, in a few lines.
+/// The status of a project in a few lines.
 pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
     let hint = match document.status {
         ProjectState::Waiting if document.is_new() => ", never run",
-        ProjectState::Waiting => ": `longhaul run` goes on",
+        ProjectState::Waiting => ": `longhaul run` continues it",
         _ => "",
     };
-    let (project, state) = (&document.project, document.status.as_str());
+    let project = &document.project;
+    let state = document.status.as_str();
     let mut text =
         format!("{project} ({state}{hint}): {} of {} features passed", counts.passed, counts.total);
     if counts.blocked > 0 {
@@ -99,11 +100,11 @@ pub(super) fn headline(document: &StatusDocument) -> String {
         text += &format!("\nsandbox: {sandbox}");
     }
     for finding in &document.findings {
-        text += &format!("\nnoticed: {}", page::safe(finding));
+        text += &format!("\nnoticed: {}", terminal::safe(finding));
     }
     for line in &document.features {
         for finding in &line.findings {
-            text += &format!("\nnoticed on {}: {}", line.id, page::safe(finding));
+            text += &format!("\nnoticed on {}: {}", line.id, terminal::safe(finding));
         }
     }
     for stuck in &document.stuck {
@@ -115,7 +116,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     text
 }
 
-/// Why no session begins, in a line.
+/// Why no session starts.
 pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
     let reason = first_line(&paused.reason);
     match paused.until {
@@ -126,15 +127,20 @@ pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
     }
 }
 
-/// The features, for people.
+/// The feature table.
 pub(super) fn table(document: &StatusDocument) -> String {
-    let page = Page::here();
+    let terminal = Terminal::here();
     let row = |line: &FeatureLine| {
         let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
-        vec![line.id.clone(), page.state(line.status.as_str()), sessions, page::safe(&remark(line))]
+        vec![
+            line.id.clone(),
+            terminal.state(line.status.as_str()),
+            sessions,
+            terminal::safe(&remark(line)),
+        ]
     };
     let rows: Vec<_> = document.features.iter().map(row).collect();
-    page.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows)
+    terminal.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows)
 }
 
 fn remark(line: &FeatureLine) -> String {
@@ -153,7 +159,7 @@ fn remark(line: &FeatureLine) -> String {
     line.commit.as_ref().map(|commit| commit.chars().take(10).collect()).unwrap_or_default()
 }
 
-/// The beginning of a longer text; `feature show` and JSON have the whole.
+/// The beginning of a longer string; `feature show` and JSON have all of it.
 pub(super) fn first_line(text: &str) -> String {
     const ENOUGH: usize = 160;
     let line = text.lines().next().unwrap_or_default();

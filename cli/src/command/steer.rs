@@ -1,5 +1,4 @@
-//! The verbs that tell runs something: `pause`, `resume`, `cancel`, `terminate`, `signal`, `steer`,
-//! `approve`, `deny`.
+//! Orders to runs: `pause`, `resume`, `cancel`, `terminate`, `signal`, `steer`, `approve`, `deny`.
 
 mod report;
 mod targets;
@@ -17,7 +16,7 @@ pub(super) use report::ToldDocument;
 use report::{Line, Outcome};
 use targets::Target;
 
-/// Tells projects or runs; without a name, the project here.
+/// Sends an order to projects or runs; without a name, to the project of this directory.
 pub(super) async fn projects(data_dir: &Path, steer: Steer, order: Order) -> Result<Exit> {
     let mut targets = steer.targets;
     if targets.is_empty() && steer.tell.filters.is_empty() {
@@ -26,14 +25,14 @@ pub(super) async fn projects(data_dir: &Path, steer: Steer, order: Order) -> Res
     tell(data_dir, &targets, &steer.tell, &order).await
 }
 
-/// Answers features that wait for approval.
+/// Responds to features that wait for approval.
 pub(super) async fn answer(
     data_dir: &Path,
     answer: arguments::Answer,
     order: Order,
 ) -> Result<Exit> {
     if order == Order::Deny && answer.tell.asked.why.trim().is_empty() {
-        return Err(usage("say what is to be done about it: `longhaul deny FEATURE --why TEXT`"));
+        return Err(usage("give a reason: `longhaul deny FEATURE --why TEXT`"));
     }
     tell(data_dir, &answer.targets, &answer.tell, &order).await
 }
@@ -68,14 +67,14 @@ pub(super) async fn text(data_dir: &Path, text: Text) -> Result<Exit> {
     tell(data_dir, &targets, &text.tell, &Order::Steer { text: text_of }).await
 }
 
-/// Finds whom it is for, makes sure that so many are meant, tells them and reports.
+/// Resolves the targets, asks for confirmation, sends the order and reports.
 async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> Result<Exit> {
     if !named.is_empty() && !tell.filters.is_empty() {
         return Err(usage("give either names or --filter, not both"));
     }
-    // Whoever writes the names may need the log for them, and a person may take long to answer:
-    // nobody waits for us then.
-    let names = targets::written(named)?;
+    // Before the log is opened: the program that writes the names may need the log, and a person
+    // may take long, which must not block other commands.
+    let names = targets::read_names(named)?;
     let mut access = super::reach(data_dir).await?;
     let mut found = targets::find(&access, &names, tell, order).await?;
     found.truncate(tell.limit.unwrap_or(usize::MAX));
@@ -127,7 +126,7 @@ async fn tell_one(
             Ok(runs.into_iter().map(|run| line(Some(run), outcome(), waits)).collect())
         }
         Err(Error::Request(error)) => match error {
-            // A project in whose directory nothing has run yet.
+            // No run was started in the directory of the project yet.
             RequestError::UnknownRun { .. } => not_told(Outcome::Unknown(error.to_string())),
             RequestError::Refused { reason } => not_told(Outcome::Refused(reason)),
             RequestError::AlreadyDone { reason } => not_told(Outcome::SoAlready(reason)),

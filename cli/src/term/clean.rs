@@ -1,12 +1,12 @@
-//! Text of others without what a terminal obeys: escape sequences, control characters, marks that
-//! turn the direction of writing.
+//! Removes terminal control from foreign text: escape sequences, control characters, bidirectional
+//! marks.
 
-/// Removes control sequences from a text that comes in pieces. Lines and tabs stay, a lone carriage
-/// return becomes a line: what it would overwrite is to be seen.
+/// Removes control sequences from streamed text. Lines and tabs stay; a lone carriage return
+/// becomes a newline, so that overwritten text stays visible.
 #[derive(Debug, Default)]
 pub(crate) struct Cleaner {
     state: State,
-    /// The beginning of a character whose end has not come yet.
+    /// The first bytes of an incomplete character.
     cut: Vec<u8>,
 }
 
@@ -29,7 +29,7 @@ enum State {
 }
 
 impl Cleaner {
-    /// The next piece.
+    /// Cleans the next piece.
     pub(crate) fn clean(&mut self, bytes: &[u8]) -> String {
         let bytes = [std::mem::take(&mut self.cut).as_slice(), bytes].concat();
         let mut clean = String::with_capacity(bytes.len());
@@ -62,7 +62,8 @@ impl Cleaner {
 
     #[expect(clippy::match_same_arms, reason = "the order of the arms matters")]
     fn push(&mut self, letter: char, clean: &mut String) {
-        // No sequence goes over the end of a line: an unfinished one hides no more than that.
+        // A sequence ends with its line at the latest, so an unfinished one hides no more than
+        // that.
         if letter == '\n' {
             self.state = State::Text;
             clean.push('\n');
@@ -100,12 +101,12 @@ impl Cleaner {
     }
 }
 
-/// Whether a character changes the direction of writing of those around it.
+/// Whether a character changes the text direction.
 fn turns(letter: char) -> bool {
     matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A text of which only the colours are obeyed that this program writes itself.
+/// Cleans text, but keeps the colour sequences of this program.
 pub(crate) fn clean(text: &str) -> String {
     let mut parts = text.split("\x1b[");
     let mut cleaner = Cleaner::default();
@@ -123,7 +124,7 @@ pub(crate) fn clean(text: &str) -> String {
     clean
 }
 
-/// The colours of `page::Page::paint`, and their end.
+/// The colour sequences of `terminal::Terminal::paint`.
 const OURS: [&str; 6] = ["32m", "33m", "31m", "34m", "2m", "0m"];
 
 #[cfg(test)]

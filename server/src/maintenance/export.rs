@@ -1,4 +1,4 @@
-//! Writing runs to a file: beside its place, then moved there whole.
+//! Writes runs to a file atomically: into a temporary file, then renamed.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -82,7 +82,7 @@ fn write_to<W: Write>(
     Ok((writer.finish()?, Exported { runs, events, damaged, unreadable }))
 }
 
-/// A file on its way; it goes when it is not kept.
+/// A temporary target file, removed on drop unless it is kept.
 struct Part {
     path: PathBuf,
     file: File,
@@ -95,7 +95,7 @@ impl Part {
         let mut name = file.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.part", uuid::Uuid::now_v7().simple()));
         let path = file.with_file_name(name);
-        // A history holds what people write and agents answer: nobody else's business.
+        // A history contains texts of people and agents, so only the owner may read the file.
         let file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
         Ok(Self { path, file, kept: false })
     }

@@ -1,5 +1,5 @@
-//! Taking in the runs of a file: first all of it is read and compared, then each new run is written
-//! whole.
+//! Imports the runs of a file: reads and compares the whole file first, then writes each new run in
+//! one commit.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -78,7 +78,7 @@ fn open(file: &Path) -> Result<Reader<'static>, FileError> {
     Reader::new(File::open(file)?)
 }
 
-/// Holds the whole file against the log.
+/// Compares the whole file with the log.
 fn compare(log: &SledStore, handle: &Handle, file: &Path) -> Result<Imported, Problem> {
     let mut imported = Imported::default();
     let mut seen = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Letting go of the histories of runs that ended long ago, with what nothing else needs of them.
+//! Drops the histories of runs that ended long ago, with their unshared payloads.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
     Ok(Pruned { runs, files: swept.files, bytes: swept.bytes, problem })
 }
 
-/// Removes the output of its checks and sessions, and what its sessions were given and left.
+/// Removes the outputs of its checks and sessions and the files of its sessions.
 fn remove_files(data_dir: &Path, run: &RunId) {
     for folder in ["logs", "sessions"] {
         let path = data_dir.join(folder).join(run_folder_name(run));

@@ -1,4 +1,4 @@
-//! What runs can be taken back to: their sealed steps, and the checkpoints that people asked for.
+//! The points that a run can return to: its sealed steps and its checkpoints.
 
 use longhaul_activities::git::{Keep, Kept};
 use longhaul_engine::{Event, EventKind, RunId};
@@ -15,14 +15,16 @@ impl Service {
     pub(crate) async fn checkpoint(&self, asked: TakeCheckpoint) -> Result<Taken, RequestError> {
         let TakeCheckpoint { run, note, request } = asked;
         let origin = self.origin(&run).await?;
-        let (run, last) = (origin.run, origin.last.0);
+        let run = origin.run;
+        let last = origin.last.0;
         if run != last {
             return Err(RequestError::refused(format!(
                 "{run} is over, and the work tree is that of {last}"
             )));
         }
         let position = origin.segment.last().map_or(0, |event| event.position);
-        let (project, feature) = (origin.brief.project, origin.brief.feature.id);
+        let project = origin.brief.project;
+        let feature = origin.brief.feature.id;
         let keep = Keep { project, feature, run: run.clone(), position, note, request };
         match self.git.keep_checkpoint(&keep).await? {
             Some(Kept { number, commit, .. }) => Ok(Taken { run, number, commit }),
@@ -61,10 +63,11 @@ impl Service {
         });
         let mut rows: Vec<Row> = sealed.collect();
         let Some(project) = project_of(segment) else { return rows };
-        // A checkout that is gone has no refs; the history is still there.
+        // A missing checkout has no refs, but the history still exists.
         let kept = self.git.kept_checkpoints(&project, run).await.unwrap_or_default();
         rows.extend(kept.into_iter().map(|Kept { number, position, at, commit, note }| {
-            let (name, run) = (format!("checkpoint:{number}"), run.clone());
+            let name = format!("checkpoint:{number}");
+            let run = run.clone();
             let checkpoint = Checkpoint { position, at, commit, session: None, step: note };
             Row { run, name, fork: true, rollback: false, checkpoint }
         }));

@@ -1,15 +1,15 @@
-//! Changing what a run was given: `key=value`, where the key is a dotted path into its settings or
-//! its feature.
+//! Edits the input of a run: `key=value`, where the key is a dotted path into its settings or its
+//! feature.
 
 use longhaul_engine::Payload;
 use longhaul_workflows::feature::Brief;
 use longhaul_workflows::settings::literal_env;
 use serde_json::{Value, json};
 
-/// The same brief with other values.
+/// The brief with edited values.
 ///
 /// # Errors
-/// What is wrong with a key or a value, for whoever wrote it.
+/// The error in a key or a value, as a message for the user.
 pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, String> {
     let mut whole = plain(brief);
     for (key, text) in set {
@@ -35,13 +35,13 @@ pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
     let edited: Brief = serde_json::from_value(whole).map_err(|error| error.to_string())?;
     if edited.feature.id != brief.feature.id {
         return Err(
-            "`feature.id` stays what it is: it names the branch, the run and its work tree".into(),
+            "`feature.id` cannot change: it names the branch, the run and its work tree".into()
         );
     }
     if edited.feature.checks != brief.feature.checks
         || edited.settings.gates != brief.settings.gates
     {
-        // `passes` must not stand beside checks that never passed.
+        // `passes` must not appear next to checks that have not passed.
         return Err(
             "the checks of the list and the gates of longhaul.toml decide: edit them there; a run that works on the \
                     feature takes the edit over"
@@ -51,12 +51,12 @@ pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
     Ok(edited)
 }
 
-/// The keys that hold checks.
+/// The keys that contain checks.
 const CHECKS: [&str; 3] = ["feature.checks", "settings.gate", "settings.baseline"];
-/// What a check looks like.
+/// The format of a check.
 const SHAPE: &str = "; checks are a list of commands, or of {\"name\": …, \"run\": COMMAND, \"timeout_seconds\": …}";
 
-/// Commands as checks, with the names that `longhaul feature add` gives them.
+/// Converts commands to checks, named as `longhaul feature add` names them.
 fn as_checks(value: Value) -> Value {
     let commands = match value {
         Value::String(command) => vec![Value::String(command)],
@@ -83,7 +83,7 @@ fn unknown(key: &str) -> String {
     )
 }
 
-/// Where a key leads to; a field that may be left out is made.
+/// The value at a path; a missing optional field is created.
 fn place<'a>(whole: &'a mut Value, key: &str) -> Result<&'a mut Value, String> {
     let (root, path) = key
         .split_once('.')
@@ -157,7 +157,7 @@ mod tests {
         );
         check("feature.checks", "[1]", Err("checks are a list of commands"));
         check("feature.descriptoin", "x", Err("there is no"));
-        check("feature.id", "other", Err("stays what it is"));
+        check("feature.id", "other", Err("cannot change"));
         check("target", "x", Err("begins with"));
         check("project.root", "/", Err("begins with"));
     }

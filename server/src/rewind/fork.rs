@@ -1,5 +1,4 @@
-//! Forking: a new run that begins with a part of another one's history, and with the work tree as
-//! it was there.
+//! Forks: a new run with a prefix of the history of another run, and the work tree of that point.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +20,12 @@ use super::{Fork, Forked, From, edit};
 use crate::request::RequestError;
 use crate::service::Service;
 
-/// The run that is forked, and the runs of its feature.
+/// The origin of a fork, with the runs of its feature.
 pub(crate) struct Origin {
     pub(crate) run: RunId,
     pub(crate) segment: Vec<Event>,
     pub(crate) brief: Brief,
-    /// The last run of the feature, and where it stands.
+    /// The last run of the feature with its state.
     pub(crate) last: (RunId, Summary),
     pub(crate) next: (RunId, u32),
 }
@@ -48,7 +47,8 @@ impl Service {
         with_settings(&origin, &mut prefix, &fork)?;
         let taking_back = self.taking_back.lock().await;
         self.git.take_back(&take_back(&origin, prefix.commit.clone())).await?;
-        let (run, commit) = (origin.next.0.clone(), prefix.commit.clone());
+        let run = origin.next.0.clone();
+        let commit = prefix.commit.clone();
         let position = prefix.position;
         let founded = self.found(founding(&origin, prefix, &fork)).await;
         if matches!(founded, Ok(()) | Err(StoreError::Conflict { .. }))
@@ -60,7 +60,7 @@ impl Service {
         match founded {
             Err(StoreError::Conflict { .. }) => {
                 return Err(RequestError::held(format!(
-                    "run {run} has begun just now: look again"
+                    "run {run} has just started: repeat the command"
                 )));
             }
             other => other?,
@@ -68,8 +68,8 @@ impl Service {
         Ok(Forked { run, origin: origin.run, asked, position, commit })
     }
 
-    /// The position that a step means, and its commit if that is not in the history; or why there
-    /// is no such step.
+    /// The position of a step, and its commit if the history does not contain it; or why the step
+    /// does not exist.
     async fn step(&self, origin: &Origin, from: From) -> Result<(u64, Option<String>), String> {
         let From::Checkpoint(number) = from else { return Ok((position(origin, from)?, None)) };
         let run = &origin.run;
@@ -119,11 +119,12 @@ impl Service {
             RunId::new(format!("{feature}/{number}"))
                 .map_err(|error| damaged(&run, &error.to_string()))
         };
-        let (last, next) = ((id(number)?, summary), (id(number + 1)?, number + 1));
+        let last = (id(number)?, summary);
+        let next = (id(number + 1)?, number + 1);
         Ok(Origin { run, segment, brief, last, next })
     }
 
-    /// The runs of a feature by their numbers.
+    /// The runs of a feature by number.
     async fn numbered(&self, feature: &str) -> Result<BTreeMap<u32, Summary>, StoreError> {
         let prefix = format!("{feature}/");
         let runs = self.store.runs(&prefix).await?.into_iter();
@@ -131,7 +132,7 @@ impl Service {
         Ok(runs.filter_map(|(run, summary)| Some((number(&run)?, summary))).collect())
     }
 
-    /// Why a run cannot be taken back now.
+    /// Why the run cannot be changed now.
     async fn under_way(&self, run: &RunId, summary: &Summary) -> Result<String, StoreError> {
         let is_cancelled = self
             .store
@@ -153,9 +154,10 @@ fn damaged(run: &RunId, reason: &str) -> StoreError {
     StoreError::Damaged { record: format!("run {run}"), reason: reason.to_owned() }
 }
 
-/// The position that a step means, or why there is no such step.
+/// The position of a step, or why it does not exist.
 fn position(origin: &Origin, from: From) -> Result<u64, String> {
-    let (first, last) = (&origin.segment[0], &origin.segment[origin.segment.len() - 1]);
+    let first = &origin.segment[0];
+    let last = &origin.segment[origin.segment.len() - 1];
     match from {
         From::Start | From::Checkpoint(_) => Ok(first.position),
         From::Position(position) if position > last.position => {
@@ -173,7 +175,7 @@ fn position(origin: &Origin, from: From) -> Result<u64, String> {
     }
 }
 
-/// Whether a fork can go on behind this very event; if not, the nearest where it can.
+/// Checks that a fork can start after this event; the error names the nearest valid positions.
 fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
     let segment = &origin.segment;
     let before = prefix(segment, asked).position;
@@ -194,11 +196,11 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
     );
     let back = if has_landed { back } else { String::new() };
     Err(format!(
-        "{run} cannot be gone on from behind position {asked}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
+        "{run} cannot be forked after position {asked}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
     ))
 }
 
-/// Puts the changed brief in, if the history allows it.
+/// Applies the edited brief, if the prefix of the history allows it.
 fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<(), RequestError> {
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
         let reason =
@@ -216,7 +218,8 @@ fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<()
     }
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
         let keys: Vec<&str> = fork.set.iter().map(|(key, _)| key.as_str()).collect();
-        let (is, step) = (if keys.len() == 1 { "was" } else { "were" }, prefix.position);
+        let is = if keys.len() == 1 { "was" } else { "were" };
+        let step = prefix.position;
         return Err(RequestError::refused(format!(
             "{} {is} used before position {step} already, so it cannot be another one there ({diverged}); fork from an \
              earlier step, or from `start`",
@@ -240,8 +243,7 @@ fn take_back(origin: &Origin, commit: Option<String>) -> TakeBack {
     }
 }
 
-/// The new run with its history, the message by which its project learns of it, and the note that
-/// it finds in its mailbox.
+/// The new run with its history, the message that registers it at its project, and its first note.
 fn founding(origin: &Origin, prefix: Prefix, fork: &Fork) -> Commit {
     let (now, (run, number)) = (Utc::now(), origin.next.clone());
     let Prefix { mut events, position, sessions, .. } = prefix;

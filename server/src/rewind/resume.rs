@@ -1,4 +1,4 @@
-//! Resuming what is over: a feature that is blocked is tried again from where its work stands.
+//! Resume of a closed run: a blocked feature starts a new run from the state of its work.
 
 use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, StoreError};
 use longhaul_workflows::backlog::FeatureStatus;
@@ -10,7 +10,7 @@ use crate::request::RequestError;
 use crate::service::{Delivered, Service};
 
 impl Service {
-    /// The feature of a run that is over gets another one, if it is blocked.
+    /// Starts another run for the feature of a closed run, if the feature is blocked.
     pub(crate) async fn try_again(
         &self,
         run: &RunId,

@@ -1,5 +1,5 @@
-//! Rolling a project back: it is halted, its run moves the target and takes back what landed since,
-//! and all wait for that.
+//! Rolls a project back: halts it, and waits until its run has moved the target and reset the
+//! features that landed since.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::request::RequestError;
 use crate::service::Service;
 use crate::steering::Steer;
 
-/// How often the result is looked for.
+/// Poll interval of the result.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Service {
@@ -53,13 +53,13 @@ impl Service {
             Rollback { id: uuid::Uuid::now_v7().to_string(), to: commit, request: request.clone() };
         let payload = Payload::of(&asked);
         let body = MessageBody::signal(Rollback::SIGNAL, payload);
-        // First, for it halts the project, too, and one that is halted and has nothing to do comes
-        // to rest. And before the project is taken up: at rest, nothing may go on that has
-        // not heard of it.
+        // Sent first, because it also halts the project, and a halted project without work settles.
+        // Sent before the project is served, so that a project at rest does nothing before it reads
+        // it.
         self.deliver(&project, body).await?;
         let steer =
             Steer { target: project.clone(), order: Order::Cancel, request, dry_run: false };
-        // It may be over, or have nothing under way.
+        // The project may be closed or idle.
         match self.steer(&steer).await {
             Ok(_) | Err(RequestError::Refused { .. }) => {}
             Err(error) => return Err(error),
@@ -75,7 +75,7 @@ impl Service {
         rolled_back
     }
 
-    /// Waits for what comes of it.
+    /// Waits for the result.
     async fn came_of(&self, project: &RunId, asked: &Rollback) -> Result<RolledBack, RequestError> {
         loop {
             let published = self.store.published(project).await?;

@@ -1,4 +1,4 @@
-//! Logs of projects made by hand, and when they have settled.
+//! Hand-made logs of projects, and when they settle.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn view() -> ProjectSummary {
     }
 }
 
-/// The run of a project, as its log has it.
+/// The summary of the project run in its log.
 struct Shop(MemoryStore);
 
 impl Shop {
@@ -99,8 +99,8 @@ impl Shop {
     }
 }
 
-/// The ids of syncs are made before they are sent, so they come in any order: they say nothing of
-/// what was read.
+/// Sync ids are created before they are sent, so they arrive in any order and do not show which
+/// message was read.
 #[tokio::test]
 async fn a_project_has_settled_when_it_has_read_all_that_it_was_sent() {
     let shop = Shop::begin().await;

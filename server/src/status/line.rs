@@ -1,4 +1,4 @@
-//! Where a feature stands.
+//! The status of a feature.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
 
-/// Where a feature stands.
+/// The status of a feature.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FeatureLine {
     /// Its id in the list.
@@ -32,47 +32,47 @@ pub struct FeatureLine {
     pub sessions: u32,
     /// Why it is blocked, waits or needs a person.
     pub reason: Option<String>,
-    /// What people asked for it, and was not taken yet.
+    /// Requests of people that were not taken yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<MailboxEntry>,
-    /// What is being done.
+    /// The current step.
     pub step: Option<String>,
-    /// The dependencies that have not passed yet.
+    /// The dependencies that have not passed.
     pub waiting_for: Vec<String>,
     /// The commit that passed.
     pub commit: Option<String>,
-    /// Whether its run can go on only when a person does something.
+    /// Whether its run cannot continue without a person.
     pub needs_person: bool,
-    /// The failure of the machine that its run waits out: a full disk, no descriptors.
+    /// The machine failure (full disk, no descriptors) after which its run waits to retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
-    /// The feature that was taken back since this one passed, on which it depends.
+    /// A dependency that was rolled back after this feature passed.
     #[serde(default)]
     pub invalidated: Option<String>,
-    /// What a person should know of its last run: tampering, weak evidence, refused steering.
+    /// Findings of its last run: tampering, weak evidence, refused steering.
     #[serde(default)]
     pub findings: Vec<String>,
 }
 
 impl FeatureLine {
-    /// Whether its run is under way, and goes on only when a person does something.
+    /// Whether its run is open and needs a person.
     pub fn is_held(&self) -> bool {
         self.needs_person && self.step.is_some()
     }
 
-    /// Whether it is blocked, or a person asked for that.
+    /// Whether it is blocked, or a block is requested.
     pub fn is_blocked(&self) -> bool {
         self.status == State::Blocked
             || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
     }
 
-    /// What was asked, and the reason why it does not go on.
+    /// The unread requests, and why it makes no progress.
     pub fn remark(&self) -> Option<String> {
         MailboxEntry::remark(&self.pending, self.reason.as_deref())
     }
 
-    /// As the project has published it. `has_gates` is there if the list is newer than what the
-    /// project has read: then features that are new to it are shown as the next run takes them.
+    /// As published by the project. `has_gates` is set if the list is newer than the published one:
+    /// new features are then shown as the next run reads them.
     pub(super) fn of(feature: &Feature, view: &ProjectView, has_gates: Option<bool>) -> Self {
         let mut line = Self {
             id: feature.id.to_string(),
@@ -102,7 +102,7 @@ impl FeatureLine {
         line
     }
 
-    /// Takes in where its run stands, and what that has published.
+    /// Merges the state of its run and its published values.
     fn take_run(
         &mut self,
         run: &RunId,
@@ -145,14 +145,14 @@ impl FeatureLine {
     }
 }
 
-/// What the lines of a project are made from.
+/// The sources of the lines of a project.
 pub(super) struct Lines<'a> {
     pub(super) store: &'a dyn RunReader,
     pub(super) view: &'a ProjectView,
     pub(super) has_gates: Option<bool>,
     pub(super) stuck: &'a BTreeMap<RunId, Stop>,
     pub(super) is_running: bool,
-    /// What people asked of the project for single features.
+    /// Unread requests to the project about single features.
     pub(super) pending: Vec<MailboxEntry>,
 }
 
@@ -167,7 +167,7 @@ impl Lines<'_> {
         let Some(run) = &known.run else { return Ok((line, false)) };
         line.sessions += sessions_cut_off(self.store, run, known.passes).await?;
         if known.status != FeatureStatus::InProgress {
-            // The project knows that its run was cancelled, and not by whom.
+            // The project records that its run was cancelled, but not the requester.
             if line.status == State::Blocked && known.reason.as_deref() == Some(CANCELLED) {
                 line.reason = self.ended_by(run).await?.or(line.reason);
             }
@@ -180,10 +180,10 @@ impl Lines<'_> {
         Ok((line, stuck.is_none() && head.is_active(self.is_running)))
     }
 
-    /// The person who ended a run, and why.
+    /// The requester of a termination or cancellation, and the reason.
     async fn ended_by(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let Some(summary) = self.store.summary(run).await? else { return Ok(None) };
-        // A history that cannot be read tells nothing.
+        // An unreadable history has no requester.
         let history = self.store.read(run, summary.origin).await.unwrap_or_default();
         let how = |entry: &AuditEntry| {
             Some(format!("{}{}", entry.ended()?, narrative::by(&entry.action.request())))
@@ -196,8 +196,8 @@ fn texts(findings: &Findings) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
 
-/// The sessions of runs of a feature that ended without a result: no outcome has told the project
-/// of them.
+/// The sessions of those runs of a feature that ended without a result, which the project has not
+/// counted.
 async fn sessions_cut_off(
     store: &dyn RunReader,
     last: &RunId,
@@ -205,14 +205,14 @@ async fn sessions_cut_off(
 ) -> Result<u32, StoreError> {
     let Some((of_feature, number)) = last.as_str().rsplit_once('/') else { return Ok(0) };
     let number: u32 = number.parse().unwrap_or_default();
-    // The last run of one that passes has a result.
+    // The last run of a passed feature has a result.
     let numbers = 1..=if passes { number.saturating_sub(1) } else { number };
     let mut sessions = 0;
     let mut continued_from = String::new();
     for run in numbers.rev().filter_map(|number| RunId::new(format!("{of_feature}/{number}")).ok())
     {
         let Some(summary) = store.summary(&run).await? else { continue };
-        // A fork counts the sessions of its origin among its own.
+        // The sessions of a fork include those of its origin.
         let is_counted =
             continued_from.strip_prefix(run.as_str()).is_some_and(|rest| rest.starts_with('@'));
         continued_from = summary.labels.get(FORKED_FROM).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Everything about one run: where it stands, what was done, what its checks left.
+//! The description of one run: state, progress, results of its checks.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, StoreError};
@@ -16,18 +16,18 @@ use super::outcomes::Outcomes;
 use crate::head::RunHead;
 use crate::pruned;
 
-/// A run: where it stands, and what was done.
+/// The description of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DescribeDocument {
-    /// Whether a process runs this log now.
+    /// Whether a process runs this log.
     pub is_running: bool,
     /// The run, as `list` shows it.
     #[serde(flatten)]
     pub run: RunLine,
-    /// What is being done.
+    /// The current step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
-    /// What keeps it from going on now, each a sentence; absent if nothing does.
+    /// Sentences about obstacles to its progress; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<String>,
     /// How many events its history has.
@@ -35,22 +35,22 @@ pub struct DescribeDocument {
     /// When its history was pruned, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pruned_at: Option<String>,
-    /// When something was last recorded of it.
+    /// The time of its last event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_event_at: Option<DateTime<Utc>>,
-    /// Messages that it has not taken yet.
+    /// Its unread messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mailbox: Vec<MailboxEntry>,
-    /// What people asked of it, and it has taken.
+    /// Requests of people that it has taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audit: Vec<AuditEntry>,
     /// The segments of its history.
     pub segments: Vec<Segment>,
-    /// The runs above it, the nearest first.
+    /// Its ancestors, the parent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub ancestors: Vec<RunId>,
-    /// The runs that it has started.
+    /// Its child runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<RunLine>,
     /// The commit that passed.
@@ -64,19 +64,19 @@ pub struct DescribeDocument {
     /// The results of its checks, in the order in which they ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<CheckRun>,
-    /// What a person should know of it: tampering, weak evidence, refused steering.
+    /// Findings: tampering, weak evidence, refused steering.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<String>,
-    /// What its sessions cost.
+    /// The cost of its sessions.
     pub cost: Cost,
 }
 
-/// What a run has cost so far, as far as it is recorded.
+/// The recorded cost of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
-    /// How many sessions were started; one that was cut off and begun afresh counts twice.
+    /// How many sessions were started; an interrupted and restarted one counts twice.
     pub sessions: usize,
-    /// How long agents worked in sessions that are over, in seconds.
+    /// Seconds of agent work in finished sessions.
     pub session_seconds: f64,
 }
 
@@ -136,7 +136,7 @@ impl View<'_> {
         Ok(ancestors)
     }
 
-    /// The runs that this one started: their ids are below its own.
+    /// The child runs: their ids are below its own.
     async fn children(&self, run: &RunId) -> Result<Vec<RunLine>, StoreError> {
         let below = self.store.runs(&format!("{run}/")).await?;
         let mut outcomes = Outcomes::default();

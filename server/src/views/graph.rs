@@ -1,4 +1,4 @@
-//! The features of a project and what they need.
+//! The dependency graph of the features of a project.
 
 use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::backlog::Feature;
@@ -26,7 +26,7 @@ pub struct Node {
     pub name: String,
     /// Its state.
     pub status: State,
-    /// The ids of the features that it needs.
+    /// The ids of its dependencies.
     pub depends_on: Vec<String>,
 }
 

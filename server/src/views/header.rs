@@ -1,4 +1,4 @@
-//! What all documents of runs and features begin with.
+//! The common first fields of documents about runs and features.
 
 use longhaul_engine::RunId;
 use longhaul_workflows::projection::State;

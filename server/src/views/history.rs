@@ -1,4 +1,4 @@
-//! What happened to a run, page by page.
+//! The history of a run, in pages.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Position, RunId, StoreError};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Name, View};
 use crate::pruned;
 
-/// How many events are on a page.
+/// Events per page.
 const PAGE: usize = 1000;
 
 /// Which events of which run.
@@ -20,7 +20,7 @@ pub struct Query {
     pub name: Name,
     /// The first event.
     pub from: Position,
-    /// Whether the events are wanted as they are in a history file.
+    /// Whether to include the events in the format of a history file.
     pub lines: bool,
 }
 
@@ -29,11 +29,11 @@ pub struct Query {
 pub struct HistoryPage {
     /// The run.
     pub run: RunId,
-    /// Its events, from the position that was asked for.
+    /// Its events from the requested position.
     pub events: Vec<Happened>,
-    /// Whether there are later events already.
+    /// Whether there are later events.
     pub more: bool,
-    /// Whether the run is over.
+    /// Whether the run is closed.
     pub is_over: bool,
     /// Whether a process runs this log.
     pub is_running: bool,
@@ -46,20 +46,20 @@ pub struct Happened {
     pub position: Position,
     /// When it was recorded.
     pub at: DateTime<Utc>,
-    /// In words.
+    /// A description for people.
     pub words: String,
-    /// As in a history file, if it was asked for.
+    /// In the format of a history file, if requested.
     pub line: Option<String>,
 }
 
 impl View<'_> {
-    /// A page of a history, or why there is none.
+    /// A page of a history, or why it is unavailable.
     pub(super) async fn history(
         &self,
         run: &RunId,
         query: &Query,
     ) -> Result<Result<HistoryPage, String>, StoreError> {
-        // Asked first: what is appended in between is on the next page, and not lost.
+        // Read the state first, so that events appended meanwhile are on the next page.
         let summary =
             self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
         if let Some(at) = pruned::at(&summary) {

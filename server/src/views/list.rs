@@ -1,4 +1,4 @@
-//! The runs of all projects, by their summaries alone: quick, however many there are.
+//! The list of runs, from summaries only: fast for any number of runs.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcomes::Outcomes;
-use super::{Header, View, belongs};
+use super::{Header, View, project_and_feature};
 use crate::head::RunHead;
 
-/// Which runs, and how many of them.
+/// Filter and page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
     /// Only runs of this project.
     pub project: Option<RunId>,
-    /// Only runs in these states; none: all.
+    /// Only runs in these states; empty: all.
     pub status: Vec<State>,
     /// Only runs of this workflow.
     pub kind: Option<String>,
@@ -32,11 +32,11 @@ pub struct Query {
     pub labels: Vec<(String, String)>,
     /// How many at most.
     pub limit: usize,
-    /// Where the page before ended.
+    /// The cursor of the previous page.
     pub after: Option<Cursor>,
 }
 
-/// The place of a run in the list; what began later does not move it.
+/// The position of a run in the list; later runs do not change it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
     started_at: DateTime<Utc>,
@@ -46,14 +46,13 @@ pub struct Cursor {
 /// Runs, the newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ListDocument {
-    /// Whether a process runs this log now; without one, `running` says that there is something to
-    /// do.
+    /// Whether a process runs this log; without one, `running` means that there is work.
     pub is_running: bool,
     /// The runs, the newest first.
     pub runs: Vec<RunLine>,
-    /// How many runs fit, on this page and on those behind it.
+    /// How many runs match, on this page and the following ones.
     pub fitting: usize,
-    /// What `--after` takes to go on; absent on the last page.
+    /// The cursor for `--after`; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
@@ -73,10 +72,10 @@ pub struct RunLine {
     /// Why it is paused, parked or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What people asked of it, and it has not taken yet.
+    /// Requests of people that it has not taken yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<MailboxEntry>,
-    /// When it goes on by itself.
+    /// When it continues by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
     /// When it began.
@@ -91,7 +90,7 @@ pub struct RunLine {
 
 impl RunLine {
     fn of(run: RunId, summary: Summary, status: State) -> Self {
-        let (project, feature) = belongs(&run, &summary);
+        let (project, feature) = project_and_feature(&run, &summary);
         let (reason, until) = match &summary.status {
             Status::Waiting { until, machine } => (machine.clone(), *until),
             Status::Paused(request) => (Some(narrative::by(request).trim_start().to_owned()), None),
@@ -112,7 +111,7 @@ impl RunLine {
         }
     }
 
-    /// What was asked, and the reason why it does not go on.
+    /// The unread requests, and why it makes no progress.
     pub fn remark(&self) -> Option<String> {
         MailboxEntry::remark(&self.pending, self.reason.as_deref())
     }
@@ -123,7 +122,7 @@ impl RunLine {
 }
 
 impl Cursor {
-    /// Reads what `next` gave.
+    /// Parses a cursor.
     pub fn read(text: &str) -> Option<Self> {
         let (time, run) = text.split_once('_')?;
         let started_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
@@ -134,7 +133,7 @@ impl Cursor {
         format!("{}_{}", self.started_at.to_rfc3339_opts(SecondsFormat::Micros, true), self.run)
     }
 
-    /// Whether a run comes later in the list: it began earlier, or its id comes later.
+    /// Whether a run follows the cursor: it started earlier, or at the same time with a greater id.
     fn is_before(&self, started_at: DateTime<Utc>, run: &RunId) -> bool {
         started_at < self.started_at || (started_at == self.started_at && *run > self.run)
     }
@@ -144,7 +143,7 @@ impl View<'_> {
     pub(super) async fn list(&self, query: &Query) -> Result<ListDocument, StoreError> {
         let prefix = query.project.as_ref().map_or("", |project| project.as_str());
         let mut runs = self.store.runs(prefix).await?;
-        runs.retain(|(run, summary)| query.fits(run, summary));
+        runs.retain(|(run, summary)| query.matches(run, summary));
         runs.sort_unstable_by(|(a, one), (b, other)| {
             other.started_at.cmp(&one.started_at).then_with(|| a.cmp(b))
         });
@@ -169,12 +168,12 @@ impl View<'_> {
         Ok(ListDocument { is_running: self.is_running, runs: lines, fitting, next })
     }
 
-    /// A line with what the run of a feature came to.
+    /// A line with the outcome of a feature run.
     pub(super) async fn line(&self, run: RunId, summary: Summary) -> Result<RunLine, StoreError> {
         self.line_by(run, summary, &mut Outcomes::default()).await
     }
 
-    /// The same for one of many.
+    /// The same, with outcomes cached over many runs.
     pub(super) async fn line_by(
         &self,
         run: RunId,
@@ -189,7 +188,7 @@ impl View<'_> {
 }
 
 impl Query {
-    fn fits(&self, run: &RunId, summary: &Summary) -> bool {
+    fn matches(&self, run: &RunId, summary: &Summary) -> bool {
         let has = |(key, value): &(String, String)| summary.labels.get(key) == Some(value);
         self.project.as_ref().is_none_or(|project| run.is_within(project.as_str()))
             && self.after.as_ref().is_none_or(|cursor| cursor.is_before(summary.started_at, run))
@@ -197,11 +196,14 @@ impl Query {
             && self.since.is_none_or(|since| summary.started_at >= since)
             && self.until.is_none_or(|until| summary.started_at < until)
             && self.labels.iter().all(has)
-            && self.feature.as_ref().is_none_or(|id| belongs(run, summary).1.as_ref() == Some(id))
+            && self
+                .feature
+                .as_ref()
+                .is_none_or(|id| project_and_feature(run, summary).1.as_ref() == Some(id))
             && self.may_stand(summary)
     }
 
-    /// Whether a run may be shown in one of the states that are asked for.
+    /// Whether the summary of a run allows one of the requested states.
     fn may_stand(&self, summary: &Summary) -> bool {
         let is_asked = |state: &State| match summary.status {
             Status::Completed => matches!(state, State::Passed | State::Blocked),

@@ -30,7 +30,7 @@ pub use header::Header;
 pub use history::HistoryPage;
 pub use list::ListDocument;
 use names::Found;
-pub use names::{KINDS, Name, belongs};
+pub use names::{KINDS, Name, project_and_feature};
 pub use outcomes::Outcomes;
 pub use tree::TreeDocument;
 pub use why::WhyDocument;
@@ -48,28 +48,28 @@ pub struct Tree(pub Name);
 pub struct Graph {
     /// The run of the project.
     pub project: RunId,
-    /// The list as it is now; absent: as the project read it last.
+    /// The current list; absent: the list that the project read last.
     pub list: Option<Vec<Feature>>,
 }
 
-/// The run that is meant by a name; of a feature the last one.
+/// Resolves a name to a run; a feature means its last run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindRun(pub Name);
 
-/// The project that is meant: by its id, or the beginning of that.
+/// Resolves a project by its id or a prefix of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindProject(pub String);
 
-/// Why a run or a feature does not go on.
+/// Why a run or a feature makes no progress.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Why {
     /// A run or a feature.
     pub name: Name,
-    /// The list as it is now. It counts for a project that no process runs.
+    /// The current list, used if no process runs the project.
     pub list: Option<Vec<Feature>>,
 }
 
-/// Implements a request that only reads.
+/// Implements a read request.
 macro_rules! reads {
     ($request:ty, $name:literal, $response:ty, |$self:ident, $view:ident| $perform:expr) => {
         impl request::Request for $request {
@@ -121,36 +121,36 @@ impl View<'_> {
     }
 }
 
-/// A name that fits no run, or several.
+/// A name that matches no run, or several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unknown {
-    /// What was said.
+    /// The name as given.
     pub name: String,
-    /// Why it is not enough.
+    /// Why it does not resolve.
     pub why: Nameless,
-    /// Those that may be meant.
+    /// The candidates.
     pub meant: Vec<String>,
 }
 
-/// Why a name is not enough.
+/// Why a name does not resolve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nameless {
-    /// Nothing is called so.
+    /// There is no match.
     Nothing,
-    /// Several are.
+    /// There are several matches.
     Several,
-    /// A feature that has had no run yet.
+    /// The feature has no run yet.
     NoRun,
-    /// No project is called so.
+    /// There is no such project.
     NoProject,
 }
 
-/// A log, as it is looked at.
+/// A read view of a log.
 pub struct View<'a> {
     /// The log.
     pub store: &'a dyn RunReader,
-    /// The runs that cannot go on in the process that runs them.
+    /// The stuck runs of the process that runs it.
     pub stuck: BTreeMap<RunId, Stop>,
     /// Whether a process runs this log.
     pub is_running: bool,

@@ -1,4 +1,4 @@
-//! Which run a person means: by its id, a part of it that only one has, or a feature.
+//! Resolves names of runs: an id, a unique part of one, or a feature.
 
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_workflows::backlog::FeatureId;
@@ -12,31 +12,30 @@ use super::suggest::nearest;
 use super::{Nameless, Unknown, View};
 use crate::request::RequestError;
 
-/// The workflows that runs are shown by.
+/// The workflows whose runs are listed.
 pub const KINDS: [&str; 3] = [ProjectWorkflow::NAME, FeatureWorkflow::NAME, BatchWorkflow::NAME];
 
-/// A run or a feature, as a person names it.
+/// A run or a feature as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name {
     /// As it was written.
     pub text: String,
-    /// The project whose features can be named by their ids alone.
+    /// The project in which feature ids are looked up.
     pub project: Option<RunId>,
-    /// Whether a part of an id is not enough: a directory is called so, too.
+    /// Whether only a whole id matches, because a directory has the same name.
     #[serde(default)]
     pub whole: bool,
 }
 
-/// What is meant by a name.
+/// The run or feature that a name resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
     Run(RunId),
     Feature { project: RunId, feature: FeatureId },
 }
 
-/// The project and the feature that a run belongs to, by its id: `project/feature/number`, or below
-/// that.
-pub fn belongs(run: &RunId, summary: &Summary) -> (Option<String>, Option<String>) {
+/// The project and the feature of a run id `project/feature/number`, or of an id below it.
+pub fn project_and_feature(run: &RunId, summary: &Summary) -> (Option<String>, Option<String>) {
     if summary.workflow == ProjectWorkflow::NAME {
         return (Some(run.to_string()), None);
     }
@@ -49,7 +48,7 @@ pub fn belongs(run: &RunId, summary: &Summary) -> (Option<String>, Option<String
 }
 
 impl View<'_> {
-    /// The run that is meant; for a feature its last one.
+    /// Resolves a name to a run; a feature means its last one.
     pub(super) async fn run_of(&self, name: &Name) -> Result<RunId, RequestError> {
         let (project, feature) = match self.find(name).await? {
             Found::Feature { project, feature } => (project, feature),
@@ -57,14 +56,14 @@ impl View<'_> {
         };
         let of_feature = format!("{project}/{feature}");
         let runs = self.store.runs(&of_feature).await?;
-        let run = only(
+        let run = unique_match(
             runs.iter().map(|(run, _)| run).filter(|run| run.is_within(&of_feature)),
             &of_feature,
         );
         run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![feature.to_string()]))
     }
 
-    /// What is meant by a name.
+    /// Resolves a name to a run or a feature.
     pub(super) async fn find(&self, name: &Name) -> Result<Found, RequestError> {
         let text = name.text.trim_end_matches('/');
         if let Some(run) = self.exact(text).await? {
@@ -84,7 +83,7 @@ impl View<'_> {
             return Err(unknown(text, Nameless::Nothing, Vec::new()));
         }
         let below = self.store.runs(text).await?;
-        if let Some(run) = only(below.iter().map(|(run, _)| run), text) {
+        if let Some(run) = unique_match(below.iter().map(|(run, _)| run), text) {
             return Ok(Found::Run(run));
         }
         let all = self.store.runs("").await?;
@@ -104,8 +103,8 @@ impl View<'_> {
         Err(unknown(text, Nameless::Nothing, meant))
     }
 
-    /// The project that is meant: by its id, or the beginning of that. What is only above others
-    /// counts, too.
+    /// Resolves a project by its id or a prefix of it. Ids that are only ancestors of runs count
+    /// too.
     pub(super) async fn project(&self, text: &str) -> Result<RunId, RequestError> {
         let text = text.trim_end_matches('/');
         let is_below = self.store.runs(&format!("{text}/")).await?.into_iter().next().is_some();
@@ -133,7 +132,7 @@ impl View<'_> {
         Ok(self.store.summary(&run).await?.is_some().then_some(run))
     }
 
-    /// The features of a project, those that are gone from its list but had runs included.
+    /// The features of a project, including removed ones with runs.
     async fn features_of(&self, project: &RunId) -> Result<Vec<FeatureId>, StoreError> {
         let view = ProjectView::of(&self.store.published(project).await?);
         let mut known: Vec<FeatureId> =
@@ -149,12 +148,11 @@ fn unknown(name: &str, why: Nameless, meant: Vec<String>) -> RequestError {
     RequestError::UnknownName(Unknown { name: name.into(), why, meant })
 }
 
-/// The one run that a beginning means: the only one, the one that all others are below, or the last
-/// of a feature's.
-fn only<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> {
+/// The run that a part of an id selects: the only match, the ancestor of all matches, or the last
+/// run of a feature.
+fn unique_match<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> {
     let mut runs: Vec<&RunId> = runs.collect();
-    // What goes on with a whole part is meant rather than what only begins so: `login` is not
-    // `login-2`.
+    // A match of whole parts wins over a prefix of a part: `login` does not select `login-2` then.
     let whole: Vec<&RunId> = runs.iter().copied().filter(|run| run.is_within(text)).collect();
     if !whole.is_empty() {
         runs = whole;
@@ -169,7 +167,7 @@ fn only<'a>(runs: impl Iterator<Item = &'a RunId>, text: &str) -> Option<RunId> 
     numbered?.into_iter().max().map(|(_, run)| run.clone())
 }
 
-/// Whether an id ends with whole parts, or with the beginning of none.
+/// Whether an id ends with these whole parts, or with the prefix of one.
 fn ends_with(run: &RunId, text: &str) -> bool {
     run.as_str().strip_suffix(text).is_some_and(|rest| rest.ends_with('/'))
 }
@@ -180,7 +178,7 @@ mod tests {
 
     fn check_only(runs: &[&str], text: &str, expected: Option<&str>) {
         let runs: Vec<RunId> = runs.iter().map(|run| RunId::new(*run).unwrap()).collect();
-        let found = only(runs.iter().filter(|run| run.as_str().starts_with(text)), text);
+        let found = unique_match(runs.iter().filter(|run| run.as_str().starts_with(text)), text);
         assert_eq!(found.as_ref().map(RunId::as_str), expected, "{text}");
     }
 

@@ -1,4 +1,4 @@
-//! The states of runs: as the engine says, and for a feature that is over, its outcome.
+//! The states of runs: from the engine, and for closed feature runs their outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use longhaul_engine::{EventKind, RunId, RunReader, Status, StoreError, Summary};
 use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
 use longhaul_workflows::projection::{ProjectView, State};
 
-use super::belongs;
+use super::project_and_feature;
 
-/// The runs by which features passed, by project. A run keeps its outcome, whatever becomes of its
-/// feature later.
+/// The runs with a passed outcome, by project. The outcome of a run never changes, even if its
+/// feature is reset later.
 #[derive(Default)]
 pub struct Outcomes(BTreeMap<String, BTreeSet<RunId>>);
 
@@ -24,8 +24,8 @@ impl Outcomes {
         if summary.status != Status::Completed || summary.workflow != FeatureWorkflow::NAME {
             return Ok(State::from(&summary.status));
         }
-        // Most have passed, and one look at the project finds all of those.
-        if let (Some(project), _) = belongs(run, summary)
+        // Most runs have passed, and one read of the project returns all of them.
+        if let (Some(project), _) = project_and_feature(run, summary)
             && self.passed(store, project).await?.contains(run)
         {
             return Ok(State::Passed);

@@ -2,7 +2,7 @@
 
 use strsim::levenshtein;
 
-/// The few of these that look most like a name, the likeliest first.
+/// The candidates most similar to a name, the best first.
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<String> {
     const FEW: usize = 5;
     let close = |candidate: &'a str| {
@@ -17,7 +17,7 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> V
     close.into_iter().take(FEW).map(|(_, candidate)| candidate.to_owned()).collect()
 }
 
-/// The feature and the number of a run, without its project.
+/// The feature and the number of a run id, without its project.
 fn last(run: &str) -> &str {
     let start = run.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1);
     &run[start..]

@@ -1,4 +1,4 @@
-//! What a log says, in words: runs in every state, made by hand.
+//! Texts of the read views for hand-made runs in every state.
 
 use std::collections::BTreeMap;
 
@@ -202,7 +202,8 @@ async fn places_and_turns_name_those_who_have_them() {
     let summary = json!({"root": "/p", "target": "main", "list_file": "", "phase": "working", "halted": null,
         "synced": "", "problem": null, "waits_on_next": null, "merging": ["g"], "merge_queue": ["h", "f"],
         "parallel": 3, "features": 3, "passed": 0, "in_progress": 3, "blocked": 0});
-    let (key, value) = (ProjectSummary::KEY.into(), Payload::of(&summary));
+    let key = ProjectSummary::KEY.into();
+    let value = Payload::of(&summary);
     log.add("p", vec![EventKind::StatusPublished { command: 1, key, value }]).await;
     log.check_why("p/f/1", &["turn: It waits for its turn to merge: g merges; before it: h."])
         .await;
@@ -231,7 +232,7 @@ async fn pages_of_a_list_are_stable() {
         let query = list::Query { limit: 10, after: after.clone(), ..list::Query::default() };
         let page = log.list(query).await;
         seen.extend(page.runs.iter().map(|line| line.header.id().to_owned()));
-        // What begins while somebody turns the pages does not move them.
+        // A run that starts between two pages does not move later entries.
         log.begin(&format!("a/new/{}", seen.len()), "feature", None).await;
         match page.next {
             Some(next) => after = list::Cursor::read(&next),

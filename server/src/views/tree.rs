@@ -1,4 +1,4 @@
-//! A run with all that is below it.
+//! A run and its descendants.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use super::View;
 use super::list::RunLine;
 use super::outcomes::Outcomes;
 
-/// A run and what it started, in the order in which it did; each run comes behind its parent.
+/// A run and its descendants in the order of their start; each run follows its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TreeDocument {
     /// Whether a process runs this log now.
     pub is_running: bool,
-    /// The run, then those below it, each behind its parent.
+    /// The run and its descendants, each after its parent.
     pub runs: Vec<Branch>,
 }
 
 /// A run in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Branch {
-    /// How many runs are above it in this tree.
+    /// Its depth in this tree.
     pub depth: usize,
     /// The run.
     #[serde(flatten)]
     pub run: RunLine,
-    /// What is being done.
+    /// The current step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
 }
@@ -53,7 +53,7 @@ impl View<'_> {
         }
         let mut outcomes = Outcomes::default();
         let mut runs = Vec::new();
-        // A list of what is still to be shown, and no recursion: a tree may be deep.
+        // An explicit stack, because a deep tree would overflow the call stack.
         let mut open = vec![(0, root.clone(), summary)];
         while let Some((depth, run, summary)) = open.pop() {
             let children = families.remove(&run).unwrap_or_default();

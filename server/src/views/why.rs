@@ -1,4 +1,4 @@
-//! Why a run or a feature does not go on, or why it failed: the reasons, the nearest first.
+//! Reasons why a run or a feature makes no progress or failed, the nearest first.
 
 mod batch;
 mod feature;
@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Header;
 
-/// Why.
+/// The explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WhyDocument {
-    /// The id that was asked about: of a run or of a feature.
+    /// The requested run or feature.
     pub about: String,
     /// Its project, its feature, its run and its state.
     #[serde(flatten)]
@@ -29,30 +29,30 @@ pub struct WhyDocument {
 /// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// What kind of reason it is.
+    /// The kind of reason.
     pub kind: Kind,
     /// A whole sentence.
     pub text: String,
-    /// What a person can do about it.
+    /// The remedy for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
-    /// When it goes on by itself.
+    /// When it continues by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<DateTime<Utc>>,
-    /// The person who asked for it, and why.
+    /// The requester, and the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Asked>")]
     pub by: Option<RequestedBy>,
-    /// Of a dependency: the features from the one that was asked about to the one that holds it
-    /// up. Of a limit or a turn: the features that have the places.
+    /// For a dependency: the path of features to the one that blocks. For a limit or a turn: the
+    /// features that hold the places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
-    /// Of a check, or of a session that failed: the end of its output.
+    /// For a check or a failed session: the end of its output.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
 }
 
-/// Who asked for something, and why.
+/// A requester with a reason.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the shape of `RequestedBy`, for the schema alone")]
 pub struct Asked {
@@ -62,43 +62,43 @@ pub struct Asked {
     why: String,
 }
 
-/// What holds something up.
+/// The kinds of obstacles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Nothing: it is over, as it should be.
+    /// None: it is complete.
     Done,
-    /// Nothing: it is being worked on.
+    /// None: it is in progress.
     Working,
-    /// Nothing: it is the next.
+    /// None: it starts next.
     Next,
     /// No process runs it.
     NotRunning,
-    /// A feature that it needs does not pass.
+    /// A dependency has not passed.
     Dependency,
-    /// As many features are worked on as the project allows.
+    /// The project is at its limit of parallel features.
     ParallelLimit,
-    /// As many agents, or checks, run as the process allows.
+    /// The process is at its limit of agents or checks.
     Pool,
-    /// Another feature merges.
+    /// Another feature holds the merge lease.
     Turn,
-    /// Its project has no session for it yet: another feature comes first.
+    /// Its project has no session for it yet; another feature comes first.
     Session,
-    /// Its agent is out of order: no session begins until one has probed it.
+    /// Its agent is unavailable; no session starts before a probe succeeds.
     Outage,
-    /// A time has to come.
+    /// A timer.
     Timer,
-    /// A failed attempt is made again at a time.
+    /// A retry of a failed attempt.
     Retry,
-    /// A failure of the machine is waited out.
+    /// A failure of the machine.
     Machine,
-    /// A limit of a provider.
+    /// A rate limit of the provider.
     RateLimited,
-    /// A message has to come.
+    /// A message.
     Message,
-    /// A person has to agree before it is merged.
+    /// The approval of a person.
     Approval,
-    /// A person asked for something, and it has not taken that yet.
+    /// A request of a person that it has not taken yet.
     Pending,
     /// A person paused it.
     Paused,
@@ -106,28 +106,28 @@ pub enum Kind {
     Halted,
     /// A person cancelled it.
     Cancelled,
-    /// The outcome of an effect is unknown.
+    /// The unknown outcome of an effect.
     Parked,
-    /// It cannot go on in the process that runs it.
+    /// It is stuck in the process that runs it.
     Stuck,
-    /// A check failed.
+    /// A failed check.
     Gate,
     /// It was given up, or a person blocked it.
     Blocked,
-    /// It ended with a failure.
+    /// It ended with an error.
     Failed,
-    /// A signal was not followed.
+    /// A rejected signal.
     Skipped,
-    /// The list or the settings are wrong.
+    /// An invalid list or invalid settings.
     List,
-    /// Finished work waits because the checkout has changes.
+    /// Finished work that waits because the checkout has changes.
     Checkout,
-    /// Nothing: it was noticed, and a person should know of it.
+    /// None: a finding that a person should read.
     Noticed,
 }
 
 impl Kind {
-    /// Whether somebody has to do something, and no process.
+    /// Whether a person has to act.
     fn needs_person(self) -> bool {
         !matches!(
             self,
@@ -140,7 +140,7 @@ impl Kind {
         )
     }
 
-    /// Whether something holds it up that is in the log: the same whether a process runs it or not.
+    /// Whether the obstacle is recorded in the log, so that it holds with and without a process.
     pub(super) fn holds(self) -> bool {
         !matches!(
             self,
@@ -155,7 +155,7 @@ impl Kind {
     }
 }
 
-/// A feature of a list that no log knows.
+/// A feature of a list without a log entry.
 pub fn of_list(feature: &str, project: &RunId, state: State, has_run: bool) -> WhyDocument {
     let text = if has_run {
         "It is new in the list, and the project has not run since."

@@ -84,7 +84,7 @@ fn what_each_step_can_be_taken_for_is_listed_and_holds() {
     assert_eq!((&landed["fork"], &landed["rollback"]), (&json!(false), &json!(true)), "{rows:#}");
     let position = landed["position"].to_string();
     let said = world.call(&["fork", &id, "--from", &position]).exits(2).clone();
-    said.says(&format!("cannot be gone on from behind position {position}: the last is "));
+    said.says(&format!("cannot be forked after position {position}: the last is "));
     said.says("`longhaul rollback DIR --to parser`");
     assert_eq!(world.histories().len(), 3, "nothing was begun");
     world.call(&["checkpoints", &id]).exits(0).says("rollback").says("fork");

@@ -31,9 +31,7 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
                 verb.iter().map(|word| if *word == "_" { name } else { word }).collect();
             args.extend(["--dir", &world.root]);
             let said = world.longhaul.call(&args);
-            said.exits(2)
-                .says(&format!("run {run} was pruned on "))
-                .says("its history is not there any more");
+            said.exits(2).says(&format!("run {run} was pruned on ")).says("its history is gone");
         }
     }
     world
@@ -43,7 +41,7 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
         .says("skipped, nothing is left to replay")
         .says("2 pruned");
     world.longhaul.call(&["list"]).exits(0).says("blocked").says("passed");
-    world.longhaul.call(&["describe", &run]).exits(0).says("not there any more");
+    world.longhaul.call(&["describe", &run]).exits(0).says("gone");
     world.longhaul.call(&["why", &run]).exits(0).says("It was given up: the gates failed");
     world.longhaul.call(&["feature", "unblock", "parser", "--dir", &world.root]).exits(0);
     world.longhaul.call(&["run", &world.root]).exits(1);

@@ -1,4 +1,4 @@
-//! Handing a batch over: to the process that runs the log, or to a new one in the background.
+//! Detached batches: handed to the process that runs the log, or to a new one in the background.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use longhaul_server::Client;
 
 use super::{Asked, submit, wait};
 
-/// How long a new process may take until it has the batch.
+/// Time limit for a new process to accept the batch.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Result<Exit> {
@@ -26,7 +26,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
                 term::say("the Longhaul that runs this log carries it on");
                 return Ok(Exit::Ok);
             }
-            // It is about to end: a new process carries it on.
+            // The owner is exiting, so a new process must take the batch.
             Err(error) if is_gone(&error) => {}
             Err(error) => return Err(error),
         }
@@ -56,7 +56,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
         if let Some(access) = Client::at_owner(data_dir, term::notice).await
             && wait::standing(&access, &asked.id).await.is_ok()
         {
-            let (id, log) = (&asked.id, path.display());
+            let id = &asked.id;
+            let log = path.display();
             term::say(format!(
                 "batch {id}: process {} carries it on and writes to {log}",
                 process.id()

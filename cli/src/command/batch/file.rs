@@ -1,4 +1,4 @@
-//! The file of a batch: what can be written in it, and the plan that comes of it.
+//! The file of a batch: its format, and the resulting plan.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use super::Asked;
 struct File {
     /// The id of the batch.
     batch: String,
-    /// Agents at once in projects with a label.
+    /// Concurrent agents in projects with a label.
     #[serde(default)]
     limits: BTreeMap<String, u32>,
     at_once: Option<u32>,
@@ -31,7 +31,7 @@ struct File {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
-    /// Relative to the file.
+    /// Relative to the batch file.
     dir: PathBuf,
     name: Option<String>,
     #[serde(default)]
@@ -50,7 +50,7 @@ struct Row {
     settings: Map<String, Value>,
 }
 
-/// Reads the file and looks at each of its projects; all that is wrong is said at once.
+/// Reads the file and checks each of its projects; one error lists all problems.
 pub(super) async fn read(path: &Path) -> Result<Asked> {
     let wrong = |error: String| usage(format!("{}: {error}", path.display()));
     let text = placed::read_text(path, Links::Followed, LONGEST_SETTINGS).map_err(usage)?;
@@ -98,7 +98,7 @@ pub(super) async fn read(path: &Path) -> Result<Asked> {
     Ok(Asked { id: file.batch, plan })
 }
 
-/// The names of the projects: as written, or that of the directory.
+/// The names of the projects: the given ones, or the names of their directories.
 fn names(rows: &[Row]) -> Result<Vec<FeatureId>, String> {
     let name = |row: &Row| {
         let of_dir = || {
@@ -155,7 +155,7 @@ async fn entry(
     })
 }
 
-/// Makes the paths of files with values absolute: they are read when a session starts.
+/// Makes the paths of value files absolute, because they are read when a session starts.
 fn locate(folder: &Path, env: &mut Value) -> Result<()> {
     for source in env.as_object_mut().into_iter().flat_map(Map::values_mut) {
         if let Some(Value::String(file)) = source.get_mut("file") {
@@ -165,7 +165,7 @@ fn locate(folder: &Path, env: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// The projects that are in it twice.
+/// The duplicate projects of the file.
 fn same_place(projects: &[Entry]) -> Option<String> {
     let mut known = HashMap::new();
     projects.iter().find_map(|entry| {

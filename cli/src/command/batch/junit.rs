@@ -1,4 +1,4 @@
-//! The report as JUnit XML, which test reporters of all kinds read.
+//! The report as JUnit XML.
 
 use std::fmt::Write as _;
 
@@ -57,7 +57,7 @@ fn counts<'a>(features: impl Iterator<Item = &'a FeatureLine>) -> String {
     format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"")
 }
 
-/// A text that can stand in XML; what XML cannot hold at all becomes a question mark.
+/// Escapes a string for XML; characters that XML cannot contain become a question mark.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

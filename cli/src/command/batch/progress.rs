@@ -1,4 +1,4 @@
-//! Showing what happens in a batch.
+//! Progress of a batch.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::command::run::Progress;
 use crate::document;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 
-/// Something in a batch is in another state.
+/// A state change in a batch.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ProgressLine {
-    /// When it was seen.
+    /// The time of the observation.
     at: DateTime<Utc>,
     /// The name of the project in the batch.
     project: String,
@@ -24,7 +24,7 @@ pub(in crate::command) struct ProgressLine {
     change: Change,
 }
 
-/// What is in which state.
+/// The subject of a state change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Change {
@@ -39,7 +39,7 @@ pub(super) enum Change {
         status: State,
         /// Whether its checks passed on the target branch.
         passes: bool,
-        /// What is being done.
+        /// The current step.
         step: Option<String>,
         /// Why it is blocked, or needs a person.
         reason: Option<String>,
@@ -48,10 +48,10 @@ pub(super) enum Change {
     },
 }
 
-/// What was shown last.
+/// The last shown states.
 pub(super) enum Changes {
     Text(Progress),
-    /// What was said of projects and of their features, by name.
+    /// The last shown line of each project and feature.
     Json(BTreeMap<(String, String), Change>),
     None,
 }
@@ -69,12 +69,12 @@ impl Changes {
         matches!(self, Self::Json(_))
     }
 
-    /// Shows that a project is in another state.
+    /// Shows the new state of a project.
     pub(super) fn project(&mut self, name: &str, state: &str) -> Result<()> {
         self.say(name, "", Change::Project { state: state.to_owned() })
     }
 
-    /// Shows what changed in the features of a project.
+    /// Shows the changed features of a project.
     pub(super) fn features(&mut self, name: &str, document: &StatusDocument) -> Result<()> {
         if let Self::Text(progress) = self {
             progress.show(document);
@@ -89,7 +89,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Writes a line for what is new.
+    /// Prints a change.
     fn say(&mut self, project: &str, feature: &str, change: Change) -> Result<()> {
         let Self::Json(known) = self else { return Ok(()) };
         let key = (project.to_owned(), feature.to_owned());

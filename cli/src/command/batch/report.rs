@@ -1,4 +1,4 @@
-//! What became of a batch: one document, shown as a table, as JSON, or as JUnit XML.
+//! The outcome of a batch: one document, printed as a table, as JSON, or as JUnit XML.
 
 use std::collections::BTreeMap;
 
@@ -6,53 +6,53 @@ use longhaul_workflows::batch::ProjectState;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::command::page::{self, Page, counted};
 use crate::command::status::first_line;
+use crate::command::terminal::{self, Terminal, counted};
 use crate::exit::Exit;
 use longhaul_server::status::{Counts, FeatureLine, StatusDocument};
 
 use super::wait::Done;
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct Report {
     /// The id of the batch.
     pub(super) batch: String,
     /// How many projects are in each state.
     counts: BTreeMap<&'static str, usize>,
-    /// Whether the batch itself is paused or cannot go on.
+    /// Whether the batch itself is paused or stuck.
     is_held: bool,
-    /// In the order of the file.
+    /// The projects in the order of the file.
     pub(super) projects: Vec<ProjectReport>,
 }
 
-/// What became of a project.
+/// The outcome of a project.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ProjectReport {
     /// Its name in the batch.
     pub(super) name: String,
-    /// Its id, which is that of its run.
+    /// Its id, which is also the id of its run.
     project: String,
     /// The top of its checkout.
     root: String,
     #[serde(flatten)]
     #[schemars(with = "StateFields")]
     pub(super) state: ProjectState,
-    /// The higher, the sooner its agents get a place.
+    /// Agents of projects with a higher value start first.
     priority: i64,
     /// Its labels.
     labels: BTreeMap<String, String>,
-    /// The projects, by their names, that had to pass first.
+    /// The names of the projects that had to pass first.
     after: Vec<String>,
     /// Why finished work waits on `longhaul/next`.
     waits_on_next: Option<String>,
-    /// How many features are in which state.
+    /// Feature counts by state.
     counts: Counts,
     /// Its features, in the order of the list.
     pub(super) features: Vec<FeatureLine>,
 }
 
-/// Where a project of a batch stands.
+/// The state of a project of a batch.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the shape of `ProjectState`, for the schema alone")]
 struct StateFields {
@@ -89,8 +89,7 @@ impl Report {
         Self { batch: batch.to_owned(), counts, is_held, projects }
     }
 
-    /// That of all projects which began; one that waits for another says nothing of its own, unless
-    /// none began.
+    /// The exit code of the started projects. Waiting projects count only if no project started.
     pub(super) fn exit(&self) -> Exit {
         let exit = |project: &ProjectReport| match &project.state {
             ProjectState::Waiting => None,
@@ -102,23 +101,23 @@ impl Report {
         let exits: Vec<Exit> = self.projects.iter().filter_map(exit).collect();
         let is_complete = exits.len() == self.projects.len();
         match Exit::of_all(exits) {
-            // What waits although nothing is wrong was held back by somebody.
+            // Projects that wait without a failed one were held back by a person.
             _ if self.is_held => Exit::Suspended,
             Exit::Ok if !is_complete => Exit::Suspended,
             exit => exit,
         }
     }
 
-    /// For people.
+    /// The table for people.
     pub(super) fn table(&self) -> String {
-        let page = Page::here();
+        let terminal = Terminal::here();
         let row = |project: &ProjectReport| {
             let pass = format!("{}/{}", project.counts.passed, project.counts.total);
             vec![
                 project.name.clone(),
-                page.state(project.state.as_str()),
+                terminal.state(project.state.as_str()),
                 pass,
-                page::safe(&project.remark()),
+                terminal::safe(&project.remark()),
             ]
         };
         let rows: Vec<_> = self.projects.iter().map(row).collect();
@@ -130,7 +129,11 @@ impl Report {
             counted(self.projects.len() as u64, "project"),
             counts.join(", ")
         );
-        format!("{}\n{}", page.fitted(&head), page.table(&["PROJECT", "STATE", "PASS", ""], &rows))
+        format!(
+            "{}\n{}",
+            terminal.fitted(&head),
+            terminal.table(&["PROJECT", "STATE", "PASS", ""], &rows)
+        )
     }
 }
 

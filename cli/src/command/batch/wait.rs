@@ -1,5 +1,5 @@
-//! Staying with a batch until nothing more happens without a person: as the owner of the log, or as
-//! a guest.
+//! Waits for a batch until there is no more progress without a person, as the owner of the log or
+//! as a client.
 
 use std::path::Path;
 
@@ -13,15 +13,15 @@ use longhaul_server::{BatchStanding, BatchStatus, Client, Limits, Service};
 
 use super::{Asked, Changes, submit};
 
-/// A batch that has come to rest, and where its projects stand, in the order of the file.
+/// A settled batch, with the states of its projects in the order of the file.
 pub(super) struct Done {
     pub(super) standing: BatchStanding,
     pub(super) documents: Vec<StatusDocument>,
-    /// Whether it did not even look at what was submitted.
+    /// Whether it ended before it read the submission.
     pub(super) is_held: bool,
 }
 
-/// Submits a batch and stays until it is done; `None` if this process is told to end.
+/// Submits a batch and waits for it; `None` if this process is asked to end.
 pub(super) async fn until_done(
     data_dir: &Path,
     limits: Limits,

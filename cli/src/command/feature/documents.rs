@@ -1,4 +1,4 @@
-//! What `longhaul feature` gives as JSON.
+//! JSON documents of `longhaul feature`.
 
 use longhaul_workflows::backlog::Feature;
 use schemars::JsonSchema;
@@ -11,9 +11,9 @@ use longhaul_server::status::FeatureLine;
 pub(in crate::command) struct FeaturesDocument {
     /// The id of the project.
     pub(super) project: String,
-    /// The problem with its list or settings; the features are then the last known ones.
+    /// The error in its list or settings; the features are then the last known ones.
     pub(super) problem: Option<String>,
-    /// In the order of the list.
+    /// The features in the order of the list.
     pub(super) features: Vec<FeatureLine>,
 }
 
@@ -22,13 +22,13 @@ pub(in crate::command) struct FeaturesDocument {
 pub(in crate::command) struct FeatureDocument<'a> {
     /// The id of the project.
     pub(super) project: &'a str,
-    /// What the list asks for.
+    /// Its list entry.
     pub(super) asked: &'a Feature,
-    /// Where it stands.
+    /// Its status.
     pub(super) stands: Option<&'a FeatureLine>,
 }
 
-/// The features that can be worked on now.
+/// The features that are ready.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct NextDocument {
     /// The id of the project.

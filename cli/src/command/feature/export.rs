@@ -7,7 +7,7 @@ use longhaul_activities::project;
 use longhaul_backlog::{FeatureList, export};
 use longhaul_server::{ListFile, is_same, write};
 
-use super::page::counted;
+use super::terminal::counted;
 use crate::arguments::FeatureExport;
 use crate::command::refuse_to_write_over;
 use crate::exit::{Exit, failed, usage};

@@ -1,7 +1,7 @@
-//! `longhaul feature import`: the features of another tool's list, added to the one of a project.
+//! `longhaul feature import`: adds features from the file of another tool to the list of a project.
 
+mod json;
 mod report;
-mod told;
 
 use std::io::Read;
 use std::path::Path;
@@ -11,13 +11,13 @@ use longhaul_activities::files::placed::{self, LONGEST, Links};
 use longhaul_server::{ImportOutcome, ImportSource};
 
 use crate::arguments::{FeatureImport, Output};
-use crate::command::page;
+use crate::command::terminal;
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
+pub(in crate::command) use json::ImportDocument;
 use report::Report;
-pub(in crate::command) use told::ImportDocument;
 
 pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
     let project = Project::at(dir).await?;
@@ -43,12 +43,12 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
         merged: &merged,
     };
     match arguments.output {
-        Output::Table => page::print(report.text()),
+        Output::Table => terminal::print(report.text()),
         Output::Json => document::print(report.document())?,
     }
     term::say(report.summary());
     if unchecked > 0 {
-        // A feature without a check is blocked when its turn comes.
+        // Without a check the feature is blocked when it is due.
         let advice = "write `checks` into their entries, or gates for all into longhaul.toml";
         term::say(format!(
             "without a check that tells when it is done: {unchecked} of them; {advice}"

@@ -1,7 +1,7 @@
-//! Command lines of known agents that work without a person: with leave to edit and run, and with
-//! output as they go.
+//! Command lines of known agents that work without a person: with write permission and with
+//! streamed output.
 
-/// A command line, and the variables that it needs of the environment.
+/// A command line, and the environment variables that it needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) command: Vec<String>,
@@ -11,7 +11,8 @@ pub(super) struct Known {
 const AGENTS: [(&[&str], &[&str], &[&str]); 3] = [
     (
         &["claude", "-p"],
-        // Without `stream-json` it is silent until its end; without the rest it may not write.
+        // Without `stream-json` it prints nothing before its end; without the others it may not
+        // write.
         &[
             "--output-format",
             "stream-json",
@@ -28,7 +29,7 @@ const AGENTS: [(&[&str], &[&str], &[&str]); 3] = [
     ),
     (
         &["codex", "exec"],
-        // Without `workspace-write` it may only read.
+        // Without `workspace-write` it can only read.
         &["--json", "--skip-git-repo-check", "--sandbox", "workspace-write", "-"],
         &["OPENAI_API_KEY", "CODEX_HOME"],
     ),
@@ -39,8 +40,8 @@ const AGENTS: [(&[&str], &[&str], &[&str]); 3] = [
     ),
 ];
 
-/// The whole command line of an agent that is named by its program alone, or with its subcommand;
-/// `None`: it is another, or the person has chosen.
+/// The full command line for an agent given only by its program or its subcommand; `None` for an
+/// unknown agent or one with arguments.
 pub(super) fn of(words: &[String]) -> Option<Known> {
     let (head, flags, pass_env) = AGENTS.iter().find(|(head, _, _)| {
         let given: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use crate::arguments::Output;
 use crate::arguments::look::Named;
 use crate::document;
@@ -19,18 +19,19 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
-            term::print(text(Page::here(), &document));
+            term::print(text(Terminal::here(), &document));
             super::say_if_idle(document.is_running, [&document.run]);
         }
     }
     Ok(Exit::Ok)
 }
 
-fn text(page: Page, document: &DescribeDocument) -> String {
-    let mut parts = vec![facts(page, document)];
+fn text(terminal: Terminal, document: &DescribeDocument) -> String {
+    let mut parts = vec![facts(terminal, document)];
     let mut part = |title: &str, header: &[&str], rows: Vec<Vec<String>>| {
         if !rows.is_empty() {
-            let inner = Page { width: page.width.map(|width| width.saturating_sub(2)), ..page };
+            let inner =
+                Terminal { width: terminal.width.map(|width| width.saturating_sub(2)), ..terminal };
             let table = inner.table(header, &rows);
             let table: Vec<String> =
                 table.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
@@ -38,19 +39,20 @@ fn text(page: Page, document: &DescribeDocument) -> String {
         }
     };
     let children = document.children.iter();
-    let children = children
-        .map(|child| vec![child.header.id().to_owned(), page.state(child.header.status.as_str())]);
+    let children = children.map(|child| {
+        vec![child.header.id().to_owned(), terminal.state(child.header.status.as_str())]
+    });
     part("Children", &["RUN", "STATUS"], children.collect());
     let audit = document.audit.iter().map(|entry| {
         let action = &entry.action;
-        let cells = [&action.what, &action.by, &action.why].map(|text| page::safe(text));
-        std::iter::once(page::time(entry.at)).chain(cells).collect()
+        let cells = [&action.what, &action.by, &action.why].map(|text| terminal::safe(text));
+        std::iter::once(terminal::time(entry.at)).chain(cells).collect()
     });
     part("Audit", &["WHEN", "WHAT", "BY", "WHY"], audit.collect());
     let activities = document.activities.iter().map(|activity| {
         let failure = activity.last_failure.as_ref();
         let failure = failure
-            .map(|failure| page::short(&page::safe(&failure.message), 100))
+            .map(|failure| terminal::short(&terminal::safe(&failure.message), 100))
             .unwrap_or_default();
         let counts = [activity.completed, activity.attempts, activity.failures]
             .map(|count| count.to_string());
@@ -64,32 +66,35 @@ fn text(page: Page, document: &DescribeDocument) -> String {
     let sessions = document.sessions.iter().map(session).collect();
     part("Sessions", &["SESSION", "REASON", "STARTED", "SECONDS", "ENDED"], sessions);
     let evidence =
-        document.evidence.iter().map(|evidence| self::evidence(page, evidence)).collect();
+        document.evidence.iter().map(|evidence| self::evidence(terminal, evidence)).collect();
     part(
         "Evidence",
         &["CHECK", "STEP", "RESULT", "SECONDS", "COMMIT", "DIGEST", "COMMAND"],
         evidence,
     );
     if !document.findings.is_empty() {
-        let lines: Vec<String> =
-            document.findings.iter().map(|text| page.indented(2, &page::safe(text))).collect();
+        let lines: Vec<String> = document
+            .findings
+            .iter()
+            .map(|text| terminal.indented(2, &terminal::safe(text)))
+            .collect();
         parts.push(format!("Noticed:\n{}", lines.join("\n")));
     }
     parts.join("\n\n")
 }
 
-fn facts(page: Page, document: &DescribeDocument) -> String {
+fn facts(terminal: Terminal, document: &DescribeDocument) -> String {
     let run = &document.run;
-    let state = page.state(run.header.status.as_str());
+    let state = terminal.state(run.header.status.as_str());
     let status = match run.remark() {
-        Some(remark) => format!("{state}: {}", page::safe(&remark)),
+        Some(remark) => format!("{state}: {}", terminal::safe(&remark)),
         None => state,
     };
     let labels: Vec<String> =
-        run.labels.iter().map(|(key, value)| page::safe(&format!("{key}={value}"))).collect();
+        run.labels.iter().map(|(key, value)| terminal::safe(&format!("{key}={value}"))).collect();
     let ancestors: Vec<String> = document.ancestors.iter().map(ToString::to_string).collect();
     let mailbox: Vec<String> =
-        document.mailbox.iter().map(|entry| page::safe(&entry.action.to_string())).collect();
+        document.mailbox.iter().map(|entry| terminal::safe(&entry.action.to_string())).collect();
     let began = document.segments.iter().filter_map(|segment| match segment.cause {
         SegmentCause::Started => None,
         SegmentCause::ContinuedAsNew => Some(format!("continued as new at {}", segment.position)),
@@ -97,10 +102,9 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
     });
     let began: Vec<String> = began.collect();
     let took = run.ended_at.map(|ended_at| {
-        format!("{} (took {})", page::time(ended_at), page::span(ended_at - run.started_at))
+        format!("{} (took {})", terminal::time(ended_at), terminal::span(ended_at - run.started_at))
     });
-    let gone =
-        document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: not there any more"));
+    let gone = document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: gone"));
     let history = format!("{} events{}", document.events, gone.unwrap_or_default());
     let lines = [
         ("Run", Some(run.header.id().to_owned())),
@@ -113,30 +117,30 @@ fn facts(page: Page, document: &DescribeDocument) -> String {
         ("Step", document.step.clone()),
         (
             "Waits",
-            (!document.waits_for.is_empty()).then(|| page::safe(&document.waits_for.join(" "))),
+            (!document.waits_for.is_empty()).then(|| terminal::safe(&document.waits_for.join(" "))),
         ),
         ("Mailbox", (!mailbox.is_empty()).then(|| mailbox.join(", "))),
-        ("Started", Some(page::time(run.started_at))),
+        ("Started", Some(terminal::time(run.started_at))),
         ("Ended", took),
         ("Commit", document.commit.clone()),
         ("History", Some(history)),
         ("Began anew", (!began.is_empty()).then(|| began.join(", "))),
         ("Cost", cost(document)),
     ];
-    let shown = lines.into_iter().filter_map(|(name, value)| Some(line(page, name, &value?)));
+    let shown = lines.into_iter().filter_map(|(name, value)| Some(line(terminal, name, &value?)));
     shown.collect::<Vec<_>>().join("\n")
 }
 
-/// A name and its value; a value that needs more than one line goes below itself.
-fn line(page: Page, name: &str, value: &str) -> String {
+/// A name and its value; a multi-line value is printed below the name.
+fn line(terminal: Terminal, name: &str, value: &str) -> String {
     const COLUMN: usize = 12;
-    let body = page.indented(COLUMN, value);
+    let body = terminal.indented(COLUMN, value);
     format!("{:<COLUMN$}{}", format!("{name}:"), body.trim_start())
 }
 
 fn cost(document: &DescribeDocument) -> Option<String> {
     let cost = &document.cost;
-    let sessions = page::counted(cost.sessions as u64, "session");
+    let sessions = terminal::counted(cost.sessions as u64, "session");
     (cost.sessions > 0)
         .then(|| format!("{sessions}, {:.1} seconds of agents", cost.session_seconds))
 }
@@ -150,7 +154,7 @@ fn session(session: &Session) -> Vec<String> {
     vec![
         format!("{}{again}", session.number),
         session.reason.as_str().replace('_', " "),
-        page::time(session.started_at),
+        terminal::time(session.started_at),
         session.seconds.map(|seconds| format!("{seconds:.1}")).unwrap_or_default(),
         ended(session),
     ]
@@ -168,24 +172,24 @@ fn ended(session: &Session) -> String {
     session
         .failure
         .as_ref()
-        .map_or_else(|| how.to_owned(), |failure| format!("{how}: {}", page::safe(failure)))
+        .map_or_else(|| how.to_owned(), |failure| format!("{how}: {}", terminal::safe(failure)))
 }
 
-fn evidence(page: Page, check: &CheckRun) -> Vec<String> {
+fn evidence(terminal: Terminal, check: &CheckRun) -> Vec<String> {
     let evidence = &check.evidence;
     let result = if check.passed {
-        page.paint(page::Colour::Green, "passed")
+        terminal.paint(terminal::Colour::Green, "passed")
     } else {
-        page.paint(page::Colour::Red, &evidence.ending())
+        terminal.paint(terminal::Colour::Red, &evidence.ending())
     };
     let seconds = std::time::Duration::from_millis(evidence.duration_ms).as_secs_f64();
     vec![
-        page::safe(&evidence.name),
+        terminal::safe(&evidence.name),
         check.step.clone(),
         result,
         format!("{seconds:.1}"),
         evidence.commit.chars().take(10).collect(),
         evidence.output_digest.chars().take(10).collect(),
-        page::short(&page::safe(&evidence.command), 60),
+        terminal::short(&terminal::safe(&evidence.command), 60),
     ]
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::page::Page;
+use super::terminal::Terminal;
 use crate::arguments::Output;
 use crate::arguments::look::{Form, Graph};
 use crate::document;
@@ -26,7 +26,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     term::print(match arguments.form {
-        Form::Text => text::draw(Page::here(), &document),
+        Form::Text => text::draw(Terminal::here(), &document),
         Form::Dot => dot(&document),
         Form::Mermaid => mermaid(&document),
         Form::Svg => svg::draw(&document),
@@ -34,12 +34,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The features as the list has them now, in the states that the log knows.
+/// The features of the current list with the states of the log.
 async fn document(data_dir: &Path, project: &Project) -> Result<GraphDocument> {
     let loaded = longhaul_activities::project::load(&project.root).await;
     let list = loaded.as_ref().ok().map(|loaded| loaded.features.clone());
     match super::ask(data_dir, views::Graph { project: project.id.clone(), list }).await {
-        // There is no log, or it does not know the project yet.
+        // There is no log, or it does not contain the project yet.
         Err(error) if super::is_usage(&error) => {
             let view = ProjectView::default().with_list(loaded.map_err(usage)?.features);
             Ok(GraphDocument::of(&project.id, &view))
@@ -48,7 +48,7 @@ async fn document(data_dir: &Path, project: &Project) -> Result<GraphDocument> {
     }
 }
 
-/// The colours of a state: of its box, and of its border.
+/// The fill and border colours of a state.
 fn colours(state: State) -> (&'static str, &'static str) {
     match state {
         State::Passed => ("#d7f0d9", "#2e7d32"),
@@ -59,7 +59,7 @@ fn colours(state: State) -> (&'static str, &'static str) {
     }
 }
 
-/// For Graphviz.
+/// The graph for Graphviz.
 fn dot(document: &GraphDocument) -> String {
     let mut text = String::from(
         "digraph features {\n  rankdir=LR;\n  node [shape=box, style=\"rounded,filled\"];\n",
@@ -81,7 +81,7 @@ fn dot(document: &GraphDocument) -> String {
     text + "}"
 }
 
-/// For Mermaid, whose ids may hold letters and digits only.
+/// The graph for Mermaid, whose ids may contain only letters and digits.
 fn mermaid(document: &GraphDocument) -> String {
     let mut text = String::from("graph LR\n");
     let numbers: HashMap<&str, usize> =
@@ -104,7 +104,7 @@ fn mermaid(document: &GraphDocument) -> String {
     text + &classes.join("\n")
 }
 
-/// What is needed, and what needs it.
+/// The edges: dependency, dependant.
 fn edges(document: &GraphDocument) -> impl Iterator<Item = (&str, &str)> {
     document
         .features
@@ -116,7 +116,7 @@ fn edges(document: &GraphDocument) -> impl Iterator<Item = (&str, &str)> {
 mod tests {
     use super::*;
 
-    /// A graph of features with what they need.
+    /// Tests with small dependency graphs.
     pub(super) fn sample(features: &[(&str, State, &[&str])]) -> GraphDocument {
         let node = |(id, state, needs): &(&str, State, &[&str])| views::graph::Node {
             id: (*id).into(),

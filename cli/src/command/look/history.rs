@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use crate::arguments::look::{Events, History};
 use crate::document;
 use crate::exit::Exit;
@@ -22,28 +22,27 @@ use longhaul_server::views::{HistoryPage, Name};
 pub(in crate::command) struct HistoryDocument {
     /// The id of the run.
     run: String,
-    /// Its events, each as a line of a history file has it: its position, its time, its kind and
-    /// what that holds.
+    /// Its events in the format of a history file: position, time, kind and fields.
     events: Vec<Map<String, Value>>,
 }
 
 pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
     let mut name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
-    let page = Page::here();
+    let terminal = Terminal::here();
     let mut client = super::reach(data_dir).await?;
     let mut from = 0;
     let mut lines = Vec::new();
     loop {
         let happened = match next(&client, arguments, &name, from).await {
             Ok(happened) => happened,
-            // The owner ended: the rest is in the log.
+            // The owner has exited: the rest is in the log.
             Err(error) if super::is_gone(&error) && arguments.follow => {
                 client = super::reach(data_dir).await?;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        // A feature may begin another run while this one is read.
+        // A feature may start another run meanwhile, so keep the run of the first page.
         name.text = happened.run.to_string();
         for event in happened.events {
             from = event.position + 1;
@@ -51,20 +50,20 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
                 Events::Json => {
                     lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?);
                 }
-                _ => show(page, arguments, &event),
+                _ => show(terminal, arguments, &event),
             }
         }
-        if happened.more && !term::is_over() {
+        if happened.more && !term::is_closed() {
             continue;
         }
         let is_stopped = !happened.is_over && !happened.is_running;
-        if !arguments.follow || happened.is_over || is_stopped || term::is_over() {
+        if !arguments.follow || happened.is_over || is_stopped || term::is_closed() {
             if arguments.output == Events::Json {
                 document::print(HistoryDocument { run: name.text.clone(), events: lines })?;
             }
             if arguments.follow && is_stopped {
                 term::say(format!(
-                    "{} is not over, but no process runs it: `longhaul run` goes on",
+                    "{} is open, but no process runs it: `longhaul run` continues it",
                     name.text
                 ));
                 return Ok(Exit::Suspended);
@@ -74,7 +73,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
     }
 }
 
-/// The next page; for one who follows, the next that has something new.
+/// The next page; with `follow`, the next page that has events.
 async fn next(
     client: &Client,
     arguments: &History,
@@ -88,38 +87,39 @@ async fn next(
     }
     let mut watch = client.watch(query.clone()).await?;
     let mut last = None;
-    while let Some(page) = watch.next().await.map_err(super::explained)? {
-        if !page.events.is_empty() || page.is_over || !page.is_running {
-            return Ok(page);
+    while let Some(terminal) = watch.next().await.map_err(super::explained)? {
+        if !terminal.events.is_empty() || terminal.is_over || !terminal.is_running {
+            return Ok(terminal);
         }
-        last = Some(page);
+        last = Some(terminal);
     }
     match last {
-        Some(page) => Ok(HistoryPage { is_running: false, ..page }),
+        Some(terminal) => Ok(HistoryPage { is_running: false, ..terminal }),
         None => super::call(client, query).await,
     }
 }
 
-fn show(page: Page, arguments: &History, event: &Happened) {
+fn show(terminal: Terminal, arguments: &History, event: &Happened) {
     if arguments.output == Events::Jsonl {
         term::print_data(event.line.as_deref().unwrap_or_default());
         return;
     }
-    let words = page::safe(&event.words);
-    if page.is_narrow() {
+    let words = terminal::safe(&event.words);
+    if terminal.is_narrow() {
         term::print(format!(
             "{} {}",
             event.position,
-            page.paint(page::Colour::Dim, &page::time(event.at))
+            terminal.paint(terminal::Colour::Dim, &terminal::time(event.at))
         ));
-        term::print(page.indented(2, &words));
+        term::print(terminal.indented(2, &words));
     } else {
-        let head = format!("{:>5}  {}  ", event.position, page::time(event.at));
-        let room = page.width.map_or(usize::MAX, |width| width.saturating_sub(head.len()).max(16));
+        let head = format!("{:>5}  {}  ", event.position, terminal::time(event.at));
+        let room =
+            terminal.width.map_or(usize::MAX, |width| width.saturating_sub(head.len()).max(16));
         term::print(format!(
             "{}{}",
-            page.paint(page::Colour::Dim, &head),
-            page::short(&words, room)
+            terminal.paint(terminal::Colour::Dim, &head),
+            terminal::short(&words, room)
         ));
     }
     if arguments.full {
@@ -136,6 +136,6 @@ fn payloads(event: &Happened) -> String {
     }
     let text = serde_json::to_string_pretty(&fields).unwrap_or_default();
     let lines: Vec<String> =
-        text.lines().map(|line| format!("       {}", page::safe(line))).collect();
+        text.lines().map(|line| format!("       {}", terminal::safe(line))).collect();
     lines.join("\n")
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use chrono::Utc;
 
 use super::named;
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use crate::arguments::look::{List, Listed};
 use crate::document;
 use crate::exit::{Exit, usage};
@@ -51,7 +51,7 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What is asked for, but for the project, which the log has to know.
+/// The query without the project, which needs the log to resolve it.
 fn query(arguments: List) -> Result<Query> {
     let unfit = || usage("--after takes the cursor that the last page gave");
     let after = arguments.after.map(|text| Cursor::read(&text).ok_or_else(unfit)).transpose()?;
@@ -69,24 +69,26 @@ fn query(arguments: List) -> Result<Query> {
 }
 
 fn show(document: &ListDocument) {
-    let page = Page::here();
-    let rows: Vec<Vec<String>> = document.runs.iter().map(|line| row(page, line)).collect();
-    term::print(page.table(&["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", ""], &rows));
+    let terminal = Terminal::here();
+    let rows: Vec<Vec<String>> = document.runs.iter().map(|line| row(terminal, line)).collect();
+    term::print(terminal.table(&["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", ""], &rows));
     super::say_if_idle(document.is_running, &document.runs);
 }
 
-fn row(page: Page, line: &RunLine) -> Vec<String> {
+fn row(terminal: Terminal, line: &RunLine) -> Vec<String> {
     let now = Utc::now();
-    let took =
-        line.ended_at.map(|ended_at| page::span(ended_at - line.started_at)).unwrap_or_default();
-    let until = line.until.map(|until| format!("until {}", page::time(until)));
-    let remark = line.remark().map(|remark| page::safe(&remark)).or(until).unwrap_or_default();
+    let took = line
+        .ended_at
+        .map(|ended_at| terminal::span(ended_at - line.started_at))
+        .unwrap_or_default();
+    let until = line.until.map(|until| format!("until {}", terminal::time(until)));
+    let remark = line.remark().map(|remark| terminal::safe(&remark)).or(until).unwrap_or_default();
     vec![
         line.header.id().to_owned(),
         line.workflow.clone(),
-        page.state(line.header.status.as_str()),
-        page::span(now - line.started_at),
+        terminal.state(line.header.status.as_str()),
+        terminal::span(now - line.started_at),
         took,
-        page::short(&remark, 100),
+        terminal::short(&remark, 100),
     ]
 }

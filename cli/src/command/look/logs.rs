@@ -1,4 +1,4 @@
-//! `longhaul logs`: what the agent printed, from the files that its sessions leave.
+//! `longhaul logs`: prints the session output files of a run.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use longhaul_activities::process::run_folder_name;
 
-use super::page::counted;
+use super::terminal::counted;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::term;
@@ -17,10 +17,10 @@ use longhaul_server::views::{Describe, DescribeDocument, Name};
 use longhaul_server::{Watch, pruned};
 use longhaul_workflows::projection::Session;
 
-/// How much of a file is read at once.
+/// Read buffer size.
 const PIECE: usize = 64 * 1024;
 
-/// How often a file that is followed is looked at.
+/// Poll interval of a followed file.
 const AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
@@ -39,17 +39,17 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
                 follower.name.text, document.sessions[index].number
             ));
             follower.show(index).await?;
-            if !arguments.follow || arguments.session.is_some() || term::is_over() {
+            if !arguments.follow || arguments.session.is_some() || term::is_closed() {
                 return Ok(Exit::Ok);
             }
             continue;
         }
-        if document.run.ended_at.is_some() || !arguments.follow || term::is_over() {
+        if document.run.ended_at.is_some() || !arguments.follow || term::is_closed() {
             return Ok(Exit::Ok);
         }
         if !document.is_running {
             term::say(format!(
-                "{} is not over, but no process runs it: `longhaul run` goes on",
+                "{} is open, but no process runs it: `longhaul run` continues it",
                 follower.name.text
             ));
             return Ok(Exit::Suspended);
@@ -58,8 +58,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
     }
 }
 
-/// Which session is to be shown now: the one that was asked for, else the latest, unless it was
-/// shown already.
+/// The session to show now: the requested one, else the latest, unless it was shown already.
 fn chosen(document: &DescribeDocument, arguments: &Logs, shown: usize) -> Result<Option<usize>> {
     let sessions = &document.sessions;
     if let Some(number) = arguments.session {
@@ -88,7 +87,7 @@ struct Follower<'a> {
     arguments: &'a Logs,
     name: Name,
     document: DescribeDocument,
-    /// Its new descriptions; only of a run that is followed.
+    /// Updates of its description, if it is followed.
     watch: Option<Watch<Describe>>,
 }
 
@@ -102,7 +101,7 @@ impl<'a> Follower<'a> {
         Ok(Self { data_dir, arguments, name, document, watch })
     }
 
-    /// Waits for a new description.
+    /// Waits for an update.
     async fn next(&mut self) -> Result<()> {
         let next = match &mut self.watch {
             Some(watch) => watch.next().await,
@@ -111,7 +110,7 @@ impl<'a> Follower<'a> {
         match next {
             Ok(Some(document)) => self.document = document,
             Ok(None) => self.document.is_running = false,
-            // The owner ended: the rest is in the log.
+            // The owner has exited: the rest is in the log.
             Err(longhaul_server::Error::Gone(_)) => {
                 *self = Self::begin(self.data_dir, self.name.clone(), self.arguments).await?;
             }
@@ -120,7 +119,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Shows a session; one that is at work and followed, until it is over.
+    /// Shows a session; follows a running one to its end.
     async fn show(&mut self, index: usize) -> Result<()> {
         let mut output = SessionOutput::new(self.arguments.raw);
         loop {
@@ -130,23 +129,24 @@ impl<'a> Follower<'a> {
                 .get(index)
                 .context("the history of the run has become shorter")?
                 .clone();
-            let (data_dir, name) = (self.data_dir, self.name.clone());
+            let data_dir = self.data_dir;
+            let name = self.name.clone();
             let is_over = session.ended_at.is_some();
             output.pass_on(log(data_dir, &name, &session))?;
             if output.file.is_none() && is_over {
                 term::say("its output is not here any more");
             }
-            if is_over || !self.arguments.follow || term::is_over() || !self.document.is_running {
+            if is_over || !self.arguments.follow || term::is_closed() || !self.document.is_running {
                 return Ok(());
             }
             let mut next = std::pin::pin!(self.next());
-            while !term::is_over() {
+            while !term::is_closed() {
                 tokio::select! {
                     next = &mut next => {
                         next?;
                         break;
                     }
-                    // No event tells that a file grows.
+                    // Growth of a file causes no event, so poll.
                     () = tokio::time::sleep(AGAIN) => output.pass_on(log(data_dir, &name, &session))?,
                 }
             }
@@ -154,7 +154,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// The output of a session: its file, as far as it was shown.
+/// The output file of a session, with the shown length.
 struct SessionOutput {
     raw: bool,
     file: Option<(PathBuf, File)>,
@@ -166,7 +166,7 @@ impl SessionOutput {
         Self { raw, file: None, cleaner: Cleaner::default() }
     }
 
-    /// Shows what the file has more. Another attempt of the session writes another file.
+    /// Shows new output. Another attempt of the session has another file.
     fn pass_on(&mut self, path: Option<PathBuf>) -> Result<()> {
         if self.file.as_ref().map(|(open, _)| open) != path.as_ref() {
             self.file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
@@ -180,20 +180,19 @@ impl SessionOutput {
     }
 }
 
-/// Passes on what a file has more, without control sequences.
+/// Prints new output without control sequences.
 fn pass_on(file: &mut File, cleaner: &mut Cleaner) -> Result<()> {
     let mut piece = vec![0; PIECE];
     loop {
         let length = file.read(&mut piece).context("cannot read the output of the session")?;
-        if length == 0 || term::is_over() {
+        if length == 0 || term::is_closed() {
             return Ok(());
         }
         term::pass_on(cleaner.clean(&piece[..length]).as_bytes());
     }
 }
 
-/// The file with the output of a session: as its report says, or for one without a report the
-/// newest of its call.
+/// The output file of a session: from its report, or the newest file of its call.
 fn log(data_dir: &Path, name: &Name, session: &Session) -> Option<PathBuf> {
     if let Some(log) = &session.log {
         return Some(log.into());

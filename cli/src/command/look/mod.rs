@@ -1,4 +1,4 @@
-//! The commands that look: they ask the log and show what it says.
+//! The read-only commands: they query the log and print the response.
 
 mod describe;
 mod graph;
@@ -15,7 +15,7 @@ use anyhow::Result;
 pub(super) use history::HistoryDocument;
 
 use super::named::{self, name};
-use super::{call, explained, is_gone, page, reach};
+use super::{call, explained, is_gone, reach, terminal};
 use crate::arguments::look::Look;
 use crate::exit::{self, Exit};
 use crate::term;
@@ -36,21 +36,19 @@ pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
     }
 }
 
-/// Makes a request to the log, which has to be there.
+/// Sends a request to an existing log.
 async fn ask<R: Request>(data_dir: &Path, request: R) -> Result<R::Response> {
     call(&reach(data_dir).await?, request).await
 }
 
-/// Whether whoever gave the command is to correct it.
+/// Whether the command is wrong rather than the log.
 fn is_usage(error: &anyhow::Error) -> bool {
     exit::of(error) == Exit::Usage
 }
 
-/// Says that nothing is being done, if something is to be done.
+/// Prints a hint that no process runs the log, if there is work.
 fn say_if_idle<'a>(is_running: bool, runs: impl IntoIterator<Item = &'a RunLine>) {
     if !is_running && runs.into_iter().any(|run| run.header.status == State::Running) {
-        term::say(
-            "no process runs this log now: what is running there goes on with `longhaul run`",
-        );
+        term::say("no process runs this log now: `longhaul run` continues its runs");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_activities::git;
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use crate::arguments::Output;
 use crate::arguments::look::Tree;
 use crate::document;
@@ -29,14 +29,14 @@ pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
-            term::print(text(Page::here(), &document.runs));
+            term::print(text(Terminal::here(), &document.runs));
             super::say_if_idle(document.is_running, document.runs.iter().map(|branch| &branch.run));
         }
     }
     Ok(Exit::Ok)
 }
 
-fn text(page: Page, runs: &[Branch]) -> String {
+fn text(terminal: Terminal, runs: &[Branch]) -> String {
     let depths: Vec<usize> = runs.iter().map(|run| run.depth).collect();
     let lines = runs.iter().zip(lines(&depths)).map(|(run, lead)| {
         let parent = run.run.parent.as_ref().filter(|_| run.depth > 0);
@@ -44,23 +44,28 @@ fn text(page: Page, runs: &[Branch]) -> String {
         let id = parent
             .and_then(|parent| id.strip_prefix(parent.as_str())?.strip_prefix('/'))
             .unwrap_or(id);
-        let room =
-            page.width.map_or(usize::MAX, |width| width.saturating_sub(lead.chars().count() + 1));
+        let room = terminal
+            .width
+            .map_or(usize::MAX, |width| width.saturating_sub(lead.chars().count() + 1));
         let head = format!("{id}  {}", run.run.header.status);
-        let step =
-            run.step.as_deref().map(|step| format!(": {}", page::safe(step))).unwrap_or_default();
-        let rest = page::short(&step, room.saturating_sub(head.chars().count()).max(2));
-        let rest = if page.is_narrow() && rest.chars().count() < 4 { String::new() } else { rest };
-        format!("{lead}{id}  {}{rest}", page.state(run.run.header.status.as_str()))
+        let step = run
+            .step
+            .as_deref()
+            .map(|step| format!(": {}", terminal::safe(step)))
+            .unwrap_or_default();
+        let rest = terminal::short(&step, room.saturating_sub(head.chars().count()).max(2));
+        let rest =
+            if terminal.is_narrow() && rest.chars().count() < 4 { String::new() } else { rest };
+        format!("{lead}{id}  {}{rest}", terminal.state(run.run.header.status.as_str()))
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The lines that lead to the entries of a tree, given how deep each is.
+/// The line prefixes of the entries of a tree, from their depths.
 pub(super) fn lines(depths: &[usize]) -> Vec<String> {
     let mut open: Vec<bool> = Vec::new();
     let mut leads = vec![String::new(); depths.len()];
-    // From the end: whether another one follows at a depth is known when its line is drawn.
+    // Backwards, because a line depends on later entries of the same depth.
     for (lead, depth) in leads.iter_mut().zip(depths).rev() {
         open.resize(depth + 1, false);
         for is_open in open.iter().take(*depth).skip(1) {

@@ -7,7 +7,7 @@ use chrono::Utc;
 use longhaul_activities::{git, project};
 use longhaul_workflows::backlog::Feature;
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use crate::arguments::Output;
 use crate::arguments::look::Named;
 use crate::document;
@@ -23,12 +23,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let document = document(data_dir, arguments).await?;
     match arguments.output {
         Output::Json => document::print(&document)?,
-        Output::Table => term::print(text(Page::here(), &document)),
+        Output::Table => term::print(text(Terminal::here(), &document)),
     }
     Ok(Exit::Ok)
 }
 
-/// By the log; a feature that no log knows yet by its list.
+/// The explanation by the log, or by the list for a feature that is not in the log.
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let list = listed(arguments).await.map(|(_, features)| features);
@@ -46,7 +46,7 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     }
 }
 
-/// The list as it is now.
+/// The current list.
 async fn listed(arguments: &Named) -> Option<(PathBuf, Vec<Feature>)> {
     let root = git::Checkout::containing(&arguments.one.within.dir).await.ok()?.top;
     let loaded = project::load(&root).await.ok()?;
@@ -61,38 +61,38 @@ async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
     Some(why::of_list(feature.id.as_str(), &project.id, state, has_run))
 }
 
-fn text(page: Page, document: &WhyDocument) -> String {
+fn text(terminal: Terminal, document: &WhyDocument) -> String {
     let run =
         document.header.run.as_ref().map(ToString::to_string).filter(|run| *run != document.about);
     let run = run.map(|run| format!(" ({run})")).unwrap_or_default();
-    let mut lines = vec![page.indented(
+    let mut lines = vec![terminal.indented(
         0,
-        &format!("{}{run}: {}", document.about, page.state(document.header.status.as_str())),
+        &format!("{}{run}: {}", document.about, terminal.state(document.header.status.as_str())),
     )];
     for reason in &document.reasons {
-        lines.push(self::reason(page, reason));
+        lines.push(self::reason(terminal, reason));
     }
     lines.join("\n")
 }
 
-fn reason(page: Page, reason: &Reason) -> String {
+fn reason(terminal: Terminal, reason: &Reason) -> String {
     let now = Utc::now();
     let left = reason
         .until
         .filter(|until| *until > now)
-        .map(|until| format!(" (in {})", page::span(until - now)));
-    let text = format!("{}{}", page::safe(&reason.text), left.unwrap_or_default());
-    let mut lines = vec![page.indented(2, &text)];
+        .map(|until| format!(" (in {})", terminal::span(until - now)));
+    let text = format!("{}{}", terminal::safe(&reason.text), left.unwrap_or_default());
+    let mut lines = vec![terminal.indented(2, &text)];
     let output = reason.output.iter().map(|line| {
-        let room = page.width.map_or(usize::MAX, |width| width.saturating_sub(6));
-        page.paint(
-            page::Colour::Dim,
-            format!("    | {}", page::short(&page::safe(line), room)).trim_end(),
+        let room = terminal.width.map_or(usize::MAX, |width| width.saturating_sub(6));
+        terminal.paint(
+            terminal::Colour::Dim,
+            format!("    | {}", terminal::short(&terminal::safe(line), room)).trim_end(),
         )
     });
     lines.extend(output);
     if let Some(remedy) = &reason.remedy {
-        lines.push(page.indented(2, &format!("→ {remedy}")));
+        lines.push(terminal.indented(2, &format!("→ {remedy}")));
     }
     lines.join("\n")
 }

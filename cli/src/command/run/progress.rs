@@ -1,5 +1,4 @@
-//! Showing what happens: bars on a terminal, a line for each change in a pipe. Always on standard
-//! error.
+//! Progress on standard error: bars on a terminal, a line for each change otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
@@ -7,18 +6,18 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
-use crate::command::page::safe;
 use crate::command::status::{first_line, sessions_paused};
+use crate::command::terminal::safe;
 use crate::term;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 
-/// What was shown last of each feature of each project.
+/// The last shown state of each feature of each project.
 pub(in crate::command) struct Progress {
     bars: Option<Bars>,
     shown: BTreeMap<(String, String), String>,
-    /// Why no session of a project begins.
+    /// Why no session of a project starts.
     paused: BTreeMap<String, String>,
-    /// The projects that were looked at.
+    /// The projects seen so far.
     begun: BTreeSet<String>,
 }
 
@@ -38,7 +37,7 @@ impl Progress {
         Self { bars, shown: BTreeMap::new(), paused: BTreeMap::new(), begun: BTreeSet::new() }
     }
 
-    /// Shows what changed in a project.
+    /// Shows the changes of a project.
     pub(in crate::command) fn show(&mut self, document: &StatusDocument) {
         // Without --verbose, the features that passed earlier are only counted.
         let is_first = self.begun.insert(document.project.clone()) && !term::is_verbose();
@@ -72,7 +71,7 @@ impl Progress {
         }
     }
 
-    /// Shows once for each wait why no session begins.
+    /// Shows once per wait why no session starts.
     fn show_pause(&mut self, document: &StatusDocument) {
         let Some(paused) =
             document.sessions_paused.as_ref().filter(|paused| paused.until.is_some())
@@ -92,7 +91,7 @@ impl Progress {
         self.paused.insert(document.project.clone(), now);
     }
 
-    /// Takes the bars away.
+    /// Removes the bars.
     pub(in crate::command) fn finish(&mut self) {
         if let Some(bars) = self.bars.take() {
             for bar in bars.features.values().chain(bars.projects.values()) {
@@ -125,7 +124,7 @@ impl Bars {
             let style = ProgressStyle::with_template(
                 "{prefix:.bold} [{bar:30}] {pos}/{len} passed{msg}  {elapsed}",
             );
-            // A bar that is not one of them yet would draw a line of its own.
+            // A bar outside of the group would draw a line of its own.
             let bar = self.all.add(ProgressBar::new(document.counts.total as u64));
             bar.set_style(
                 style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "),

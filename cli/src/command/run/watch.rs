@@ -1,4 +1,4 @@
-//! Having projects run, and watching them until nothing more happens without a person.
+//! Starts projects and watches them until there is no more progress without a person.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use anyhow::{Context, Result};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{Progress, differs};
+use super::{Progress, drift};
 use crate::command::call;
 use crate::place::Project;
 use longhaul_server::settled::{Watched, is_settled};
 use longhaul_server::status::StatusDocument;
 use longhaul_server::{Begin, Client, Error, ProjectStatus, RequestError, Service};
 
-/// Time alone settles some projects, so the last status is judged again after so long without news.
+/// Time alone settles some projects, so re-evaluate the last status after this time without news.
 pub(in crate::command) const LOOK: Duration = Duration::from_millis(200);
 
-/// Has the projects run.
+/// Starts the projects.
 pub(super) async fn begin(
     access: &Client,
     projects: &[Project],
@@ -24,14 +24,14 @@ pub(super) async fn begin(
 ) -> Result<Vec<Watched>> {
     let mut watched = Vec::new();
     for project in projects {
-        differs::say(access, project).await;
+        drift::say(access, project).await;
         call(access, Begin { project: project.reference(), take_over }).await?;
         watched.push(Watched::new(project.id.clone()));
     }
     Ok(watched)
 }
 
-/// Watches projects until all have settled; as the owner, those of others who joined us as well.
+/// Watches projects until all have settled; as the owner, also those of connected clients.
 pub(super) async fn watch(
     access: &Client,
     mut ours: Vec<Watched>,
@@ -75,7 +75,7 @@ struct Update {
     document: Result<StatusDocument>,
 }
 
-/// Follows the status of projects, until the tasks are dropped.
+/// Subscribes to the status of projects, until the tasks are dropped.
 async fn follow(
     access: &Client,
     projects: &[Watched],
@@ -106,8 +106,7 @@ async fn follow(
     Ok((updates, tasks))
 }
 
-/// All that the owner of a log runs, for itself and for others who joined it: it settles before the
-/// owner ends.
+/// Waits for all work of the owner, including that of clients, before the owner exits.
 pub(in crate::command) struct Others<'a> {
     service: &'a Service,
     access: &'a Client,
@@ -119,8 +118,7 @@ impl<'a> Others<'a> {
         Self { service, access, watched: Vec::new() }
     }
 
-    /// Whether the owner may end: all has settled, still after the service has performed its last
-    /// request.
+    /// Whether the owner may exit: all work has settled, and still so after the last request.
     pub(in crate::command) async fn may_go(&mut self, ours: &mut [Watched]) -> Result<bool> {
         if !self.are_settled(ours).await? {
             return Ok(false);
@@ -133,7 +131,7 @@ impl<'a> Others<'a> {
         Ok(may_go)
     }
 
-    /// Whether all that is run has settled, batches too.
+    /// Whether all running work has settled, including batches.
     async fn are_settled(&mut self, ours: &mut [Watched]) -> Result<bool> {
         for run in self.service.engaged() {
             if ours.iter().chain(&self.watched).all(|known| known.id != run) {

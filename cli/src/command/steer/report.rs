@@ -1,4 +1,4 @@
-//! Who was told, a line for each.
+//! The report of an order, one line per run.
 
 use anyhow::Result;
 use longhaul_engine::{RequestedBy, RunId};
@@ -6,29 +6,29 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::arguments::{Output, Tell};
-use crate::command::page;
+use crate::command::terminal;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::Order;
 
-/// Who was told what.
+/// The report of an order.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ToldDocument<'a> {
     /// The verb, as on the command line.
     order: &'a str,
-    /// Who says so.
+    /// The requester.
     by: &'a str,
-    /// Why; empty where nobody said.
+    /// The reason; may be empty.
     why: &'a str,
-    /// Whether nothing was to be sent.
+    /// Whether it was a dry run.
     dry_run: bool,
-    /// Those that were named, or found.
+    /// The named runs, or those that the filter selected.
     runs: Vec<ToldLine<'a>>,
 }
 
 impl<'a> ToldDocument<'a> {
-    /// One run was told.
+    /// A report with one receiver.
     pub(in crate::command) fn of_one(
         order: &'a str,
         run: &'a str,
@@ -41,29 +41,29 @@ impl<'a> ToldDocument<'a> {
     }
 }
 
-/// What became of the order at one of them.
+/// The result for one run.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ToldLine<'a> {
-    /// As it was named; of those that a filter found, the id.
+    /// The name as given; with a filter, the id.
     asked: &'a str,
-    /// The id of the run; of what is no run, as it was named.
+    /// The id of the run; for an unresolved name, the name.
     run: &'a str,
     /// `told`, `would_be_told`, `so_already`, `unknown`, `refused` or `held`.
     result: &'a str,
-    /// Whether the order lies in its mailbox until somebody runs it.
+    /// Whether the order stays unread until a process runs the log.
     waits: bool,
-    /// Why it is so already, was refused, or what a person has to do first.
+    /// Why it had no effect or was refused, or the action that a person must take first.
     reason: Option<&'a str>,
 }
 
-/// What became of one of those that were named.
+/// The result for one name.
 pub(super) struct Line {
-    /// As it was named.
+    /// The name as given.
     pub(super) asked: String,
-    /// The run that is meant, if there is one.
+    /// The resolved run, if any.
     pub(super) run: Option<RunId>,
     pub(super) outcome: Outcome,
-    /// Whether it lies in the mailbox until somebody runs it.
+    /// Whether the order stays unread until a process runs the log.
     pub(super) waits: bool,
 }
 
@@ -73,7 +73,7 @@ pub(super) enum Outcome {
     SoAlready(String),
     Unknown(String),
     Refused(String),
-    /// A person has to do something else first.
+    /// A person must act first.
     Held(String),
 }
 
@@ -120,7 +120,7 @@ impl Line {
     }
 }
 
-/// 0: all were told; 5: some were not; 3: nobody was, and a person can change that; 2: nobody was.
+/// 0: all received it; 5: some did; 3: none did, but a person can change that; 2: none did.
 pub(super) fn exit(lines: &[Line]) -> Exit {
     match lines.iter().filter(|line| line.is_told()).count() {
         0 if lines.iter().any(|line| matches!(line.outcome, Outcome::Held(_))) => Exit::Suspended,
@@ -151,7 +151,7 @@ pub(super) fn print(
         Output::Table => {
             for line in lines {
                 if line.is_told() {
-                    page::print(line.shown(order));
+                    terminal::print(line.shown(order));
                 } else {
                     term::say(line.shown(order));
                 }

@@ -1,4 +1,4 @@
-//! Whom an order is for: names on the command line or on standard input, or what a filter finds.
+//! Resolves the targets of an order: names on the command line or standard input, or a filter.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
@@ -11,16 +11,16 @@ use crate::command::{call, named};
 use crate::exit::usage;
 use longhaul_server::{self, Client, Order, SelectRuns};
 
-/// One of those that are named.
+/// A named target.
 pub(super) struct Target {
-    /// As it was written.
+    /// The name as given.
     pub(super) asked: String,
-    /// The run that is meant, or why nobody knows.
+    /// The run, or why the name does not resolve.
     pub(super) run: Result<RunId, String>,
 }
 
-/// The names, with the lines of standard input, to its end, for `-`.
-pub(super) fn written(named: &[String]) -> Result<Vec<String>> {
+/// The names, with `-` replaced by the lines of standard input.
+pub(super) fn read_names(named: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for name in named {
         if name != "-" {
@@ -29,14 +29,14 @@ pub(super) fn written(named: &[String]) -> Result<Vec<String>> {
         }
         for line in std::io::stdin().lock().lines() {
             let line = line.context("cannot read standard input").map_err(usage)?;
-            // Whatever stands behind the id is for people.
+            // The id is the first word of a line; the rest is for people.
             names.extend(line.split_whitespace().next().map(str::to_owned));
         }
     }
     Ok(names)
 }
 
-/// Those that are named, or that a filter finds.
+/// The named targets, or those that the filters select.
 pub(super) async fn find(
     access: &Client,
     names: &[String],
@@ -55,10 +55,10 @@ pub(super) async fn find(
 
 async fn filtered(access: &Client, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
     let runs = call(access, SelectRuns { filters: tell.filters.clone() }).await?;
-    let concerned = runs.into_iter().filter(|run| order.concerns(run)).collect();
+    let selected = runs.into_iter().filter(|run| order.applies_to(run)).collect();
     let meant = match order {
-        Order::Signal { .. } => concerned,
-        _ => longhaul_server::without_covered(concerned),
+        Order::Signal { .. } => selected,
+        _ => longhaul_server::without_covered(selected),
     };
     Ok(meant
         .into_iter()
@@ -66,13 +66,13 @@ async fn filtered(access: &Client, tell: &Tell, order: &Order) -> Result<Vec<Tar
         .collect())
 }
 
-/// What is meant: a run, a feature of the project in `dir`, or the directory of a project.
+/// Resolves a name: a run, a feature of the project in `dir`, or the directory of a project.
 async fn target(access: &Client, name: &str, dir: &Path) -> Result<Target> {
     let run = named::run_or_dir(access, name, dir).await?;
     Ok(Target { asked: name.to_owned(), run: run.map_err(|unknown| named::sentence(&unknown)) })
 }
 
-/// Asks whether so many are meant; where nobody can be asked, they are not.
+/// Asks for confirmation of several runs; refuses without a terminal.
 pub(super) fn confirm(count: usize, order: &Order) -> Result<()> {
     let verb = order.verb();
     if !std::io::stdin().is_terminal() {
@@ -83,5 +83,5 @@ pub(super) fn confirm(count: usize, order: &Order) -> Result<()> {
     let _ = write!(std::io::stderr(), "{verb} {count} runs? [y/N] ");
     let mut word = String::new();
     std::io::stdin().lock().read_line(&mut word).context("cannot read the answer")?;
-    if matches!(word.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(usage("nobody was told")) }
+    if matches!(word.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(usage("no run was told")) }
 }

@@ -1,4 +1,4 @@
-//! Why a batch does not go on: what its projects wait for.
+//! Why a batch makes no progress: the obstacles of its projects.
 
 use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::batch::{BatchView, Entry, ProjectState};
@@ -8,7 +8,7 @@ use super::{Kind, Reason};
 use crate::status;
 
 impl View<'_> {
-    /// One for each project that is not done with, those that need a person first.
+    /// One reason for each unfinished project; those that need a person come first.
     pub(super) async fn batch_reasons(&self, batch: &RunId) -> Result<Vec<Reason>, StoreError> {
         let values = self.store.published(batch).await?;
         let read = |key: &str| values.get(key);
@@ -31,11 +31,12 @@ impl View<'_> {
             ));
         }
         reasons.sort_by_key(|reason| !reason.kind.needs_person());
-        // What ends with a person goes on with them; the rest goes on with the batch.
+        // Projects that need a person do so without a process; the others wait for the batch to
+        // run.
         if !self.is_running && reasons.iter().any(|reason| reason.kind != Kind::Done) {
             let name = batch.as_str().split_once('/').map_or(batch.as_str(), |(_, name)| name);
             let remedy =
-                format!("`longhaul batch FILE` goes on with it, where FILE is that of `{name}`");
+                format!("`longhaul batch FILE` continues it, where FILE is that of `{name}`");
             reasons
                 .push(Reason::of(Kind::NotRunning, "No process runs it now.").with_remedy(remedy));
         }
@@ -47,11 +48,12 @@ impl View<'_> {
         entry: &Entry,
         state: &ProjectState,
     ) -> Result<Option<Reason>, StoreError> {
-        let (name, root) = (&entry.name, &entry.project.root);
+        let name = &entry.name;
+        let root = &entry.project.root;
         let kind = match state {
             ProjectState::Passed => return Ok(None),
             ProjectState::Waiting if entry.after.is_empty() => {
-                return Ok(Some(Reason::of(Kind::Next, format!("{name} has not begun yet."))));
+                return Ok(Some(Reason::of(Kind::Next, format!("{name} has not started yet."))));
             }
             ProjectState::Waiting => {
                 let after: Vec<String> = entry.after.iter().map(ToString::to_string).collect();
@@ -80,9 +82,9 @@ impl View<'_> {
             Some(project) => self.held(&project).await?,
             None => Vec::new(),
         };
-        let (features, told): (Vec<String>, Vec<String>) = held.into_iter().unzip();
+        let (features, reasons): (Vec<String>, Vec<String>) = held.into_iter().unzip();
         let details =
-            if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+            if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
         let word = state.as_str();
         let reason = Reason::of(kind, format!("{name} is {word}{details}."));
         Ok(Some(
@@ -92,7 +94,7 @@ impl View<'_> {
         ))
     }
 
-    /// The features of a project that need a person, and why; or the project itself.
+    /// The features of a project that need a person, with the reason; else the project itself.
     async fn held(&self, project: &RunId) -> Result<Vec<(String, String)>, StoreError> {
         if self.store.summary(project).await?.is_none() {
             return Ok(Vec::new());
@@ -100,10 +102,10 @@ impl View<'_> {
         let document =
             status::of_project(self.store, project, &self.stuck, self.is_running, None).await?;
         let held = document.features.into_iter().filter(|line| line.needs_person);
-        let told = held.map(|line| {
+        let reasons = held.map(|line| {
             let reason = line.reason.as_deref().unwrap_or("needs a person");
             (line.id.clone(), format!("{}: {}", line.id, reason.trim_end_matches('.')))
         });
-        Ok(told.collect())
+        Ok(reasons.collect())
     }
 }

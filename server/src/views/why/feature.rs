@@ -1,4 +1,4 @@
-//! Why a feature is not worked on, or what became of it.
+//! Why a feature makes no progress, or its outcome.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -39,12 +39,13 @@ impl View<'_> {
             .iter()
             .filter(|entry| entry.action.feature.as_deref() == Some(feature.as_str()));
         reasons.extend(of_feature.map(Reason::pending));
-        let (project, id) = (Some(project.to_string()), Some(feature.to_string()));
+        let project = Some(project.to_string());
+        let id = Some(feature.to_string());
         let header = Header { project, feature: id, run, status: state };
         Ok(WhyDocument { about: feature.to_string(), header, reasons })
     }
 
-    /// Its last run says why in detail, unless a person blocked it.
+    /// Includes the reasons of its last run, unless a person blocked the feature.
     async fn why_blocked(
         &self,
         feature: &FeatureId,
@@ -88,7 +89,7 @@ impl View<'_> {
         if reasons.is_empty() {
             reasons.push(why_workable(feature, view));
         }
-        // Where a person is needed, running it again does nothing.
+        // Where a person must act, another `longhaul run` does not help.
         let needs_person = |reason: &Reason| reason.remedy.is_some() || reason.kind == Kind::List;
         if !self.is_running && !reasons.iter().any(needs_person) {
             reasons.push(Reason::not_running());
@@ -105,14 +106,14 @@ fn why_done(feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
     std::iter::once(done).chain(waits).chain(Reason::noticed(&known.findings)).collect()
 }
 
-/// Why a feature that can be worked on is not.
+/// Why a ready feature has not started.
 fn why_workable(feature: &FeatureId, view: &ProjectView) -> Reason {
     let running = view.in_state(State::Running);
     let limit = view.summary.as_ref().map_or(usize::MAX, |summary| summary.parallel);
     if running.len() < limit {
         return Reason::of(
             Kind::Next,
-            format!("Nothing holds {feature} up: it is begun when the project runs."),
+            format!("Nothing blocks {feature}: it starts when the project runs."),
         );
     }
     let text =
@@ -122,8 +123,7 @@ fn why_workable(feature: &FeatureId, view: &ProjectView) -> Reason {
     Reason::of(Kind::ParallelLimit, text).with_features(running).with_remedy(remedy)
 }
 
-/// The ends of all chains of dependencies that have not passed; each end once, by the shortest
-/// chain.
+/// The unpassed ends of all chains of dependencies; each end once, by the shortest chain.
 fn dependencies(feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let mut seen = BTreeSet::from([feature]);

@@ -1,11 +1,11 @@
-//! Why a project as a whole does not go on.
+//! Why a project as a whole makes no progress.
 
 use longhaul_workflows::project::{Phase, ProjectSummary, Skipped};
 use longhaul_workflows::projection::{ProjectView, State};
 
 use super::{Kind, Reason};
 
-/// What is wrong with a project as a whole, and how far it is.
+/// The obstacles of a project as a whole, and its progress.
 pub(super) fn reasons(view: &ProjectView) -> Vec<Reason> {
     let Some(summary) = &view.summary else { return Vec::new() };
     let mut reasons: Vec<Reason> = summary.halted.iter().map(Reason::halted).collect();
@@ -35,7 +35,7 @@ pub(super) fn reasons(view: &ProjectView) -> Vec<Reason> {
     reasons
 }
 
-/// How far a project is.
+/// The progress of a project.
 fn progress(summary: &ProjectSummary, view: &ProjectView) -> Reason {
     let count = format!("{} of {} features passed", summary.passed, summary.features);
     let at_work = view.in_state(State::Running);

@@ -1,4 +1,4 @@
-//! Reasons, as sentences.
+//! Texts of the reasons.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{FailureKind, RequestedBy};
@@ -42,7 +42,7 @@ impl Reason {
         Self { by: Some(request.clone()), ..self }
     }
 
-    /// What a person should know of it.
+    /// A finding for the user.
     pub(super) fn noticed(findings: &Findings) -> Vec<Self> {
         let reason = |finding: &Finding| Self::of(Kind::Noticed, format!("Noticed: {finding}."));
         findings.iter().map(reason).collect()
@@ -50,22 +50,22 @@ impl Reason {
 
     pub(super) fn not_running() -> Self {
         Self::of(Kind::NotRunning, "No process runs it now.")
-            .with_remedy("`longhaul run` goes on with it")
+            .with_remedy("`longhaul run` continues it")
     }
 
     pub(super) fn paused(what: &str, target: &str, request: &RequestedBy) -> Self {
         Self::of(Kind::Paused, format!("{what} paused{}.", by(request)))
             .asked_by(request)
-            .with_remedy(format!("`longhaul resume {target}` lets it go on"))
+            .with_remedy(format!("`longhaul resume {target}` resumes it"))
     }
 
     pub(super) fn halted(request: &RequestedBy) -> Self {
         Self::of(Kind::Halted, format!("The project was cancelled{}.", by(request)))
             .asked_by(request)
-            .with_remedy("`longhaul run` goes on with it")
+            .with_remedy("`longhaul run` continues it")
     }
 
-    /// A person asked for something that was not taken yet.
+    /// A request of a person that is unread.
     pub(super) fn pending(entry: &MailboxEntry) -> Self {
         Self::of(Kind::Pending, format!("Pending: {}.", entry.action))
             .asked_by(&entry.action.request())
@@ -74,11 +74,12 @@ impl Reason {
     /// It was cancelled or terminated.
     pub(super) fn ended(entry: Option<&AuditEntry>) -> Self {
         let Some(entry) = entry else { return Self::of(Kind::Cancelled, "It was cancelled.") };
-        let (how, request) = (entry.ended().unwrap_or("cancelled"), entry.action.request());
+        let how = entry.ended().unwrap_or("cancelled");
+        let request = entry.action.request();
         Self::of(Kind::Cancelled, format!("It was {how}{}.", by(&request))).asked_by(&request)
     }
 
-    /// What a run waits for, by its history.
+    /// The current wait of a run, from its history.
     pub(super) fn waits(waits: &Waits) -> Self {
         match waits {
             Waits::Retry { name, failure, at, .. }
@@ -97,7 +98,7 @@ impl Reason {
                 );
                 Self::of(Kind::Machine, text)
                     .until(*at)
-                    .with_remedy("it goes on by itself when that is mended")
+                    .with_remedy("it continues when the cause is gone")
             }
             Waits::Retry { name, attempt, failure, at } => {
                 let name = words(name);
@@ -122,7 +123,7 @@ impl Reason {
         }
     }
 
-    /// An agent that is out of order.
+    /// An unavailable agent.
     pub(super) fn outage(paused: &SessionsPaused) -> Self {
         let (reason, remedy) =
             (paused.reason.trim_end_matches('.'), "`longhaul resume PROJECT` probes it at once");
@@ -135,7 +136,7 @@ impl Reason {
         }
     }
 
-    /// A check that failed, with the end of its output.
+    /// A failed check, with the end of its output.
     pub(super) fn gate(check: &CheckRun) -> Self {
         let evidence = &check.evidence;
         let text = format!(
@@ -148,7 +149,7 @@ impl Reason {
         Self::of(Kind::Gate, text).with_output(&evidence.output_tail)
     }
 
-    /// With the end of an output.
+    /// Adds the end of an output.
     pub(super) fn with_output(self, output: &str) -> Self {
         let lines: Vec<&str> = output.trim_end().lines().collect();
         let from = lines.len().saturating_sub(LINES);
@@ -156,12 +157,12 @@ impl Reason {
     }
 }
 
-/// A text with one full stop at its end.
+/// Ends a text with exactly one full stop.
 pub(super) fn sentence(text: &str) -> String {
     format!("{}.", text.trim_end_matches(['.', ':']))
 }
 
-/// The name of an activity, for people.
+/// The name of an activity for people.
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }

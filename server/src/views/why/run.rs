@@ -1,4 +1,4 @@
-//! Why a run does not go on, or what it came to.
+//! Why a run makes no progress, or its outcome.
 
 use longhaul_engine::{Activity, EventKind, RunId, Status, StoreError};
 use longhaul_workflows::batch::BatchWorkflow;
@@ -13,7 +13,7 @@ use super::super::list::RunLine;
 use super::{Kind, Reason, WhyDocument, project};
 use crate::head::RunHead;
 
-/// The steps in which a feature waits for its turn.
+/// The steps in which a feature waits for the merge lease.
 const WAITING_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the target"];
 
 impl View<'_> {
@@ -24,7 +24,7 @@ impl View<'_> {
         let line = self.line(run.clone(), head.summary.clone()).await?;
         let view = RunView::of(&self.store.read(run, head.summary.origin).await?);
         let mut reasons = if head.summary.status.is_terminal() {
-            over(&line, &head.summary.status, &view)
+            outcome_reasons(&line, &head.summary.status, &view)
         } else {
             self.reasons(run, &line, &head, &view).await?
         };
@@ -51,7 +51,7 @@ impl View<'_> {
                 Kind::Stuck,
                 format!("It cannot go on in the process that runs it: {stop}"),
             );
-            reasons.push(reason.with_remedy("`longhaul history` shows what was recorded"));
+            reasons.push(reason.with_remedy("`longhaul history` shows the recorded events"));
         }
         match &head.summary.status {
             Status::Paused(request) => {
@@ -88,7 +88,7 @@ impl View<'_> {
         Ok(ProjectView::of(&self.store.published(project).await?))
     }
 
-    /// What it does, or waits for.
+    /// Its current activity or wait.
     async fn doing(
         &self,
         run: &RunId,
@@ -125,12 +125,12 @@ impl View<'_> {
             None if is_feature && step.starts_with("session") && self.is_running => {
                 self.pool().await
             }
-            None if step.is_empty() => Ok(self.working("what its history shows last")),
+            None if step.is_empty() => Ok(self.working("the last step in its history")),
             None => Ok(self.working(step)),
         }
     }
 
-    /// It does something, if a process runs it.
+    /// In progress, if a process runs it.
     fn working(&self, what: &str) -> Reason {
         if self.is_running {
             return Reason::of(Kind::Working, format!("It is working: {what}."));
@@ -141,7 +141,7 @@ impl View<'_> {
         }
     }
 
-    /// A session that has not begun waits for a place among the agents.
+    /// A session that waits for a place in the pool of agents.
     async fn pool(&self) -> Result<Reason, StoreError> {
         let mut at_work = Vec::new();
         for (run, summary) in self.store.runs("").await? {
@@ -176,7 +176,7 @@ fn held_by_project(run: &RunId, project: &ProjectView) -> Option<Reason> {
     Some(paused.map_or_else(held, Reason::outage))
 }
 
-/// Which feature merges, while this one waits to.
+/// The holder of the merge lease and the queue before this feature.
 fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
     let names = |features: &[longhaul_workflows::backlog::FeatureId]| -> Vec<String> {
         features.iter().map(ToString::to_string).collect()
@@ -203,8 +203,8 @@ fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
     reason.with_features(merging.into_iter().chain(before).collect())
 }
 
-/// What a run that is over came to.
-fn over(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
+/// The outcome of a closed run.
+fn outcome_reasons(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
     match (status, &view.outcome) {
         (Status::Failed(message), _) => {
             vec![Reason::of(Kind::Failed, format!("It failed: {message}"))]
@@ -239,7 +239,7 @@ fn ended(line: &RunLine, view: &RunView) -> Reason {
     let reason = Reason::ended(view.ended_by());
     match (line.header.status, &line.header.run) {
         _ if line.workflow == ProjectWorkflow::NAME => {
-            reason.with_remedy("`longhaul run` goes on with it")
+            reason.with_remedy("`longhaul run` continues it")
         }
         (State::Cancelled, Some(run)) if line.header.feature.is_some() => {
             reason.with_remedy(format!(

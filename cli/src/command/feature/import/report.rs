@@ -6,7 +6,7 @@ use std::path::Path;
 use longhaul_backlog::import::{Imported, Item, Kept, Merged, NotMapped, Skipped};
 use longhaul_workflows::backlog::FeatureId;
 
-/// How many entries are named one by one before the rest is counted.
+/// How many entries are listed before the rest is counted.
 const NAMED_MAX: usize = 20;
 
 /// A finished import.
@@ -37,9 +37,10 @@ impl<'a> Report<'a> {
         self.imported.not_mapped.iter().chain(&self.merged.not_mapped)
     }
 
-    /// One line for a person.
+    /// Its text for people.
     pub(super) fn summary(&self) -> String {
-        let (added, skipped) = (self.merged.added.len(), self.merged.skipped.len());
+        let added = self.merged.added.len();
+        let skipped = self.merged.skipped.len();
         let list = self.list.display();
         match (added, skipped) {
             (0, 0) => format!("{}: nothing to add", self.file),
@@ -81,7 +82,7 @@ impl<'a> Report<'a> {
         sections.join("\n")
     }
 
-    /// Equal keys of several entries in one line.
+    /// Groups equal keys of several entries in one line.
     fn kept_by_key(&self) -> Vec<String> {
         let mut counted: Vec<(&Kept, usize)> = Vec::new();
         for kept in self.kept() {
@@ -123,7 +124,7 @@ fn counted(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-/// The first lines, and how many more there are.
+/// The first lines, and the number of omitted ones.
 fn first_of(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(NAMED_MAX);
     if more > 0 {

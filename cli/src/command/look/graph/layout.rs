@@ -1,4 +1,4 @@
-//! The layered layout of a graph: a column for each distance from the features that need nothing,
+//! Layered layout of a graph: one column per distance from the features without dependencies,
 //! ordered by barycenter.
 
 use std::collections::HashMap;
@@ -6,28 +6,27 @@ use std::collections::HashMap;
 use longhaul_server::views::GraphDocument;
 use longhaul_server::views::graph::Node;
 
-/// Ordering sweeps; an even number, so that the last one goes to the left.
+/// Ordering sweeps; an even number, so that the last one goes left.
 const SWEEPS: usize = 8;
-/// The most places for lines that pass through columns; lines that need more go straight, behind
-/// the boxes.
+/// Maximum number of places for lines that pass through columns; above it, long lines go straight
+/// behind the boxes.
 const PLACES: usize = 100_000;
 
-/// What is in a place of a column: a feature, or a line that passes through.
+/// A place of a column: a feature, or a line that passes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Feature(usize),
     Line,
 }
 
-/// A layered picture. A line between columns that are not neighbours passes through a place in each
-/// between them.
+/// A layered layout. A line between distant columns has a place in each column between them.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     /// All places.
     pub(super) places: Vec<Place>,
     /// The places of each column, from the top.
     pub(super) columns: Vec<Vec<usize>>,
-    /// The places that each line goes through.
+    /// The places on the path of each line.
     pub(super) lines: Vec<Vec<usize>>,
 }
 
@@ -36,7 +35,7 @@ pub(super) fn places(document: &GraphDocument) -> HashMap<&str, usize> {
     document.features.iter().enumerate().map(|(index, node)| (node.id.as_str(), index)).collect()
 }
 
-/// The length of the longest path to each feature from one that needs nothing.
+/// The length of the longest path to each feature from one without dependencies.
 pub(super) fn ranks(document: &GraphDocument) -> Vec<usize> {
     let places = places(document);
     let (mut open, mut needed_by) =
@@ -48,7 +47,7 @@ pub(super) fn ranks(document: &GraphDocument) -> Vec<usize> {
         }
     }
     let mut ranks = vec![0; document.features.len()];
-    // An accepted list has no cycle; features of one keep rank 0.
+    // A valid list has no cycle; features of a cycle keep rank 0.
     let mut ready: Vec<usize> = (0..open.len()).filter(|index| open[*index] == 0).collect();
     while let Some(need) = ready.pop() {
         for index in &needed_by[need] {
@@ -97,8 +96,8 @@ impl Layout {
         self.places.len() - 1
     }
 
-    /// Moves each place to the mean row of its neighbours, column by column to the right and to the
-    /// left in turn.
+    /// Moves each place to the mean row of its neighbours, column by column, to the right and to
+    /// the left in turn.
     fn untangle(&mut self) {
         let mut before = vec![Vec::new(); self.places.len()];
         let mut after = vec![Vec::new(); self.places.len()];
@@ -123,7 +122,7 @@ impl Layout {
     fn sort(&mut self, column: usize, neighbours: &[Vec<usize>], rows: &mut [usize]) {
         let middle = |place: &usize| {
             let near = &neighbours[*place];
-            // In halves, so that whole numbers do.
+            // In half rows, to stay with integers.
             let sum: usize = near.iter().map(|place| rows[*place]).sum();
             (2 * sum).checked_div(near.len()).unwrap_or(2 * rows[*place])
         };

@@ -1,21 +1,21 @@
-//! A graph as a picture of its own: SVG, without scripts and without anything from elsewhere.
+//! A graph as a self-contained SVG, without scripts and external references.
 
 use super::colours;
 use super::layout::{Layout, Place};
 use longhaul_server::views::GraphDocument;
 use longhaul_server::views::graph::Node;
 
-/// The size of a box, and the room between boxes.
+/// Box height and gaps.
 const HEIGHT: usize = 40;
 const ROW: usize = 60;
 const GAP: usize = 70;
 const MARGIN: usize = 20;
-/// How wide a letter is, about; and the narrowest and the widest box.
+/// Approximate character width; minimum and maximum box width.
 const LETTER: usize = 8;
 const NARROWEST: usize = 90;
 const WIDEST: usize = 280;
 
-/// The head of a line: at the feature that needs the one where the line begins.
+/// The arrow head of a line, at the dependent feature.
 const ARROW: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
                      orient=\"auto\"><polygon points=\"0,0 8,4 0,8\" fill=\"#9e9e9e\"/></marker></defs>";
 
@@ -66,7 +66,7 @@ fn drawn(node: &Node, at: &Places, place: usize) -> String {
     )
 }
 
-/// Where the places are, in pixels.
+/// The pixel positions of the places.
 struct Places {
     x: Vec<usize>,
     y: Vec<usize>,
@@ -98,8 +98,8 @@ impl Places {
         Self { x, y, widths, width, height }
     }
 
-    /// A line from the right side of its first place to the left side of its last, straight through
-    /// those between.
+    /// A line from the right side of its first place to the left side of its last, through the
+    /// places between them.
     fn path(&self, line: &[usize]) -> String {
         let middle = |place: usize| self.y[place] + HEIGHT / 2;
         let mut text = String::new();
@@ -119,7 +119,7 @@ impl Places {
     }
 }
 
-/// A text that is text in XML, whatever is in it.
+/// Escapes a string for XML.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for letter in text.chars() {

@@ -1,22 +1,22 @@
-//! A graph for a terminal: each feature once, below the one of its needs that is furthest down; the
-//! others are named.
+//! A graph as text for a terminal: each feature once, below its lowest dependency; its other
+//! dependencies are named.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::super::page::{Page, colour};
+use super::super::terminal::{Terminal, colour};
 use super::super::tree::lines;
 use super::layout::{places, ranks};
 use longhaul_server::views::GraphDocument;
 use longhaul_workflows::projection::State;
 
-/// How deep a tree may become.
+/// Maximum depth of a tree.
 const DEEPEST: usize = 40;
 
-pub(super) fn draw(page: Page, document: &GraphDocument) -> String {
+pub(super) fn draw(terminal: Terminal, document: &GraphDocument) -> String {
     if document.features.is_empty() {
         return "no features".into();
     }
-    let deepest = page.width.map_or(DEEPEST, |width| (width / 4).clamp(4, DEEPEST));
+    let deepest = terminal.width.map_or(DEEPEST, |width| (width / 4).clamp(4, DEEPEST));
     let order = order(document, deepest);
     let depths: Vec<usize> = order.iter().map(|row| row.depth).collect();
     let leads = lines(&depths);
@@ -24,29 +24,36 @@ pub(super) fn draw(page: Page, document: &GraphDocument) -> String {
         lead.chars().count() + 2 + document.features[row.index].id.chars().count()
     };
     let column = leads.iter().zip(&order).map(wide).max().unwrap_or_default();
-    let column = if page.is_narrow() { 0 } else { column };
-    let drawn = leads.iter().zip(&order).map(|(lead, row)| line(page, document, lead, row, column));
+    let column = if terminal.is_narrow() { 0 } else { column };
+    let drawn =
+        leads.iter().zip(&order).map(|(lead, row)| line(terminal, document, lead, row, column));
     drawn.collect::<Vec<_>>().join("\n")
 }
 
-/// A feature as a tree shows it.
+/// A feature in a tree.
 struct Row {
     depth: usize,
     index: usize,
-    /// The feature that it is drawn below.
+    /// Its parent in the drawing.
     above: Option<usize>,
 }
 
-fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usize) -> String {
+fn line(
+    terminal: Terminal,
+    document: &GraphDocument,
+    lead: &str,
+    row: &Row,
+    column: usize,
+) -> String {
     let node = &document.features[row.index];
     let words = node.status.as_str();
     let text = format!("{lead}{} {}", sign(node.status), node.id);
     let gap = " ".repeat(column.saturating_sub(text.chars().count()) + 2);
     let shown = format!(
         "{lead}{} {}{gap}{}",
-        page.paint(colour(words), sign(node.status)),
+        terminal.paint(colour(words), sign(node.status)),
         node.id,
-        page.state(words)
+        terminal.state(words)
     );
     let above = row.above.map(|above| document.features[above].id.as_str());
     let others = node.depends_on.iter().map(String::as_str).filter(|need| Some(*need) != above);
@@ -56,13 +63,13 @@ fn line(page: Page, document: &GraphDocument, lead: &str, row: &Row, column: usi
     }
     let also = if above.is_some() { "also " } else { "" };
     let others = format!("({also}needs {})", others.join(", "));
-    if page.width.is_some_and(|width| {
+    if terminal.width.is_some_and(|width| {
         text.chars().count() + gap.len() + words.len() + 2 + others.len() > width
     }) {
-        // The lines of the tree go on beside it.
+        // The lines of the tree continue next to it.
         let beside = lead.replace("├─", "│ ").replace("└─", "  ");
         let by = beside.chars().count() + 2;
-        let lines = page.indented(by, &others);
+        let lines = terminal.indented(by, &others);
         let lines: Vec<String> =
             lines.lines().map(|line| format!("{beside}  {}", &line[by..])).collect();
         return format!("{shown}\n{}", lines.join("\n"));
@@ -82,13 +89,14 @@ fn sign(state: State) -> &'static str {
     }
 }
 
-/// The features in the order of the tree. One that would be too deep in it is the root of a tree of
-/// its own, further down.
+/// The features in the order of the tree. A feature beyond the depth limit is the root of another
+/// tree.
 fn order(document: &GraphDocument, deepest: usize) -> Vec<Row> {
-    let (ranks, places) = (ranks(document), places(document));
+    let ranks = ranks(document);
+    let places = places(document);
     let mut families: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for (index, node) in document.features.iter().enumerate() {
-        // Of what it needs, the one that is furthest down.
+        // Its parent is the dependency with the lowest position.
         let needs = node.depends_on.iter().filter_map(|need| places.get(need.as_str()).copied());
         let needs = needs.filter(|need| ranks[*need] < ranks[index]);
         let above = needs.max_by_key(|need| (ranks[*need], std::cmp::Reverse(*need)));
@@ -130,7 +138,7 @@ mod tests {
 
     #[test]
     fn each_feature_is_below_what_it_needs() {
-        let drawn = draw(Page { width: None, is_coloured: false }, &graph());
+        let drawn = draw(Terminal { width: None, is_coloured: false }, &graph());
         let expected = "✓ parser     passed\n\
                         └─▶ table    running\n  \
                           └─· shell  waiting  (also needs parser)\n\
@@ -140,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_narrow_page_is_not_left() {
-        let drawn = draw(Page { width: Some(30), is_coloured: false }, &graph());
+        let drawn = draw(Terminal { width: Some(30), is_coloured: false }, &graph());
         assert!(drawn.lines().all(|line| line.chars().count() <= 30), "{drawn}");
         assert!(drawn.contains("\n  └─· shell  waiting\n      (also needs parser)\n"), "{drawn}");
     }
@@ -160,7 +168,7 @@ mod tests {
                 depends_on: needs(index),
             })
             .collect();
-        let drawn = draw(Page { width: None, is_coloured: false }, &graph);
+        let drawn = draw(Terminal { width: None, is_coloured: false }, &graph);
         assert!(
             drawn.contains("\n· f41 ") && drawn.contains("waiting  (needs f40)"),
             "{}",

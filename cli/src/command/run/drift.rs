@@ -1,5 +1,4 @@
-//! Where the log and the repository of a project tell different stories, so that a person hears of
-//! it before more is built on it.
+//! Warns before a run about differences between the log and the repository of a project.
 
 use longhaul_activities::git;
 use longhaul_activities::project::settings;
@@ -9,10 +8,10 @@ use crate::term;
 use longhaul_server::status::StatusDocument;
 use longhaul_server::{Client, ProjectStatus};
 
-/// How many lost features are named.
+/// How many lost features are listed.
 const SHOWN: usize = 10;
 
-/// Says it of a project that is about to be run.
+/// Prints the differences of a project before it runs.
 pub(super) async fn say(access: &Client, project: &Project) {
     let status = ProjectStatus { project: project.id.clone(), list: None };
     if let Ok(Some(status)) = access.call(status).await
@@ -25,19 +24,20 @@ pub(super) async fn say(access: &Client, project: &Project) {
     }
 }
 
-/// The target stays what it was when the project first ran, whatever is checked out since.
+/// The target branch is set by the first run, independent of later checkouts.
 async fn other_branch(project: &Project, status: &StatusDocument) -> Option<String> {
     let is_chosen = settings(&project.root).is_ok_and(|settings| settings.project.target.is_some());
     let branch =
         git::branch_of(&project.root).await.ok().filter(|branch| *branch != status.target)?;
-    let (root, target) = (project.root.display(), &status.target);
-    let told = format!(
+    let root = project.root.display();
+    let target = &status.target;
+    let text = format!(
         "{root}: finished work goes to `{target}` as before, not to `{branch}`, which is checked out"
     );
-    (!is_chosen).then(|| format!("{told}; `target` under [project] in longhaul.toml changes that"))
+    (!is_chosen).then(|| format!("{text}; `target` under [project] in longhaul.toml changes that"))
 }
 
-/// The features that pass, but whose commits somebody has taken out of the target.
+/// The passed features with commits that were removed from the target branch.
 async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
     let landed = status
         .features
@@ -49,16 +49,16 @@ async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
     let missing =
         git::commits_not_in(&project.root, &commits, &status.target).await.unwrap_or_default();
     let lost = landed.iter().filter(|(_, commit)| missing.contains(commit));
-    let told = lost.map(|(line, commit)| {
+    let lines = lost.map(|(line, commit)| {
         let short = commit.chars().take(10).collect::<String>();
         format!(
-            "{}: it passed as {short}, which is not in `{}` any more: its checks run again there",
+            "{}: it passed as {short}, which is missing in `{}`: its checks run again there",
             line.id, status.target
         )
     });
-    let mut told: Vec<String> = told.collect();
-    let more = told.len().saturating_sub(SHOWN);
-    told.truncate(SHOWN);
-    told.extend((more > 0).then(|| format!("and {more} more")));
-    told
+    let mut lines: Vec<String> = lines.collect();
+    let more = lines.len().saturating_sub(SHOWN);
+    lines.truncate(SHOWN);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    lines
 }

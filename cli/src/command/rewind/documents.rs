@@ -1,4 +1,4 @@
-//! What the commands that take back give as JSON.
+//! JSON documents of fork, restart, rollback and checkpoint.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -6,82 +6,82 @@ use serde::Serialize;
 
 use longhaul_server::Row;
 
-/// A new run that goes on from a step of another one.
+/// A new run that continues from a step of another one.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ForkDocument<'a> {
     /// The new run.
     pub(super) run: String,
-    /// The run that it goes on from.
+    /// The origin run.
     pub(super) origin: String,
-    /// The position in the history of that one which was asked for.
+    /// The requested position in the history of the origin.
     pub(super) asked: u64,
-    /// The position behind which it goes on: that of the last whole step up to there.
+    /// The last position that the fork took over: the end of a whole step.
     pub(super) position: u64,
-    /// The commit that its work tree stands on; none: a fresh one.
+    /// The first commit of its work tree; absent: it starts without earlier work.
     pub(super) commit: Option<String>,
-    /// Who says so.
+    /// The requester.
     pub(super) by: &'a str,
-    /// Why; empty where nobody said.
+    /// The reason; may be empty.
     pub(super) why: &'a str,
 }
 
-/// A project that is where it was.
+/// The result of a rollback.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct RollbackDocument<'a> {
-    /// The commit that the target branch is at now.
+    /// The commit of the target branch.
     pub(super) to: String,
-    /// Where the old tip is kept.
+    /// The ref that keeps the old tip.
     pub(super) kept: String,
-    /// The features that are to be done again.
+    /// The features that are pending again.
     pub(super) undone: Vec<String>,
-    /// Who says so.
+    /// The requester.
     pub(super) by: &'a str,
-    /// Why; empty where nobody said.
+    /// The reason; may be empty.
     pub(super) why: &'a str,
 }
 
-/// A work tree that is kept as it was.
+/// A recorded work tree.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct CheckpointDocument<'a> {
     /// The id of the run.
     pub(super) run: String,
-    /// How `fork --from` calls it.
+    /// Its name for `fork --from`.
     pub(super) name: String,
-    /// The commit that keeps the work.
+    /// The commit that contains the work.
     pub(super) commit: String,
-    /// Who says so.
+    /// The requester.
     pub(super) by: &'a str,
-    /// Why; empty where nobody said.
+    /// The reason; may be empty.
     pub(super) why: &'a str,
 }
 
-/// What runs can be taken back to.
+/// The steps to which runs can return.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct CheckpointsDocument {
-    /// Run by run, in the order of the history.
+    /// The steps by run, in the order of the history.
     checkpoints: Vec<CheckpointLine>,
 }
 
-/// A step of a run, and the commit that its work stood on.
+/// A step of a run, with its commit.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CheckpointLine {
     /// The id of the run.
     run: String,
-    /// How `fork --from` calls it: `session:N`, `checkpoint:N`, or the position.
+    /// Its name for `fork --from`: `session:N`, `checkpoint:N`, or the position.
     name: String,
-    /// Whether `fork` can go on from it.
+    /// Whether `fork` can start from it.
     fork: bool,
-    /// Whether `rollback --to` takes its commit: it landed.
+    /// Whether `rollback --to` accepts its commit, because it landed.
     rollback: bool,
     /// The position in the history of the run.
     position: u64,
     /// When it was recorded.
     at: DateTime<Utc>,
-    /// The commit that keeps the work.
+    /// The commit that contains the work.
     commit: String,
     /// The session that it sealed, from 1.
     session: Option<u32>,
-    /// What it is, for people: `session 2, done`, or the note of whoever asked for it.
+    /// Description: `session 2, done`, or the note of the requester.
     step: String,
 }
 

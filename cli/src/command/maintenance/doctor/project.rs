@@ -1,4 +1,4 @@
-//! The project in a directory: its settings, its agent, and what a git that was killed left.
+//! The project in a directory: its settings, its agent, and lock files of killed git processes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::term;
 use longhaul_server::why_not;
 use longhaul_server::{Client, LockState, ProjectStatus, is_copy};
 
-/// A lock that is younger may be of a git that works.
+/// A younger lock may belong to a running git.
 const FRESH: Duration = Duration::from_mins(2);
-/// A git that works does not need a lock for longer than this, mostly.
+/// A running git rarely holds a lock for longer than this.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding> {
@@ -37,7 +37,7 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
     findings
 }
 
-/// Where it is, and whether the log knows it there.
+/// The place of the project, compared with the log.
 async fn place(data_dir: &Path, project: &Project) -> Finding {
     let what = format!("{} at {}", project.id, project.root.display());
     let Some(known) =
@@ -52,12 +52,12 @@ async fn place(data_dir: &Path, project: &Project) -> Finding {
     Finding::ok(
         "project",
         format!(
-            "{what}; it was moved there from {known}, and the next run goes on where it is now"
+            "{what}; it was moved there from {known}, and the next run continues in the new place"
         ),
     )
 }
 
-/// Where the log says that it is; `None` if that cannot be had, which is told elsewhere.
+/// Its place according to the log; `None` if the log is unreadable, which another check reports.
 async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
     let access = Client::reach(data_dir, term::notice).await.ok()??;
     let status =
@@ -95,7 +95,7 @@ async fn settings(root: &Path) -> Finding {
 }
 
 async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {
-    let locks = match left(root).await {
+    let locks = match stale_locks(root).await {
         Ok(locks) => locks,
         Err(failure) => {
             return vec![Finding::problem("git locks", failure.message, "see what git says there")];
@@ -111,7 +111,7 @@ async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {
     let finding = |lock: LockFile| {
         let shown = lock.path.display();
         let age = lock.age.map_or_else(|| "an unknown time".to_owned(), |age| human(age.as_secs()));
-        let what = format!("{shown} has been there for {age}: git refuses what it guards");
+        let what = format!("{shown} is {age} old and blocks git");
         if let Holder::Process(pid) = lock.holder {
             let advice =
                 format!("wait for process {pid}, which holds it or is a git at work there");
@@ -119,8 +119,8 @@ async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {
         }
         let finding =
             Finding::warning("git locks", what, format!("if no git is at work there: rm {shown}"));
-        // In our own work trees nobody works while nobody runs the log; elsewhere it may be the
-        // user, in an editor.
+        // Without an owner of the log no git works in our own work trees. In other trees the user
+        // may run git, for example in an editor.
         let is_in_ours = lock.worktree.as_ref().is_some_and(|tree| tree.starts_with(&ours));
         let is_ours = is_at_rest && (is_in_ours || lock.is_own_ref);
         let is_forgotten = is_old(&lock) && lock.holder == Holder::Nobody;
@@ -137,9 +137,9 @@ fn is_old(lock: &LockFile) -> bool {
     lock.age.is_none_or(|age| age > FRESH)
 }
 
-/// The locks that stay: old ones, and those of which it can be seen that nobody holds them. A git
-/// that works has its locks for an instant, so it is looked twice.
-async fn left(root: &Path) -> Result<Vec<LockFile>, longhaul_engine::Failure> {
+/// The stale locks: old ones, and those without a holder. A running git holds its locks for an
+/// instant, so look twice.
+async fn stale_locks(root: &Path) -> Result<Vec<LockFile>, longhaul_engine::Failure> {
     let is_left = |lock: &LockFile| is_old(lock) || lock.holder == Holder::Nobody;
     let first: Vec<_> = git::lock_files(root).await?.into_iter().filter(is_left).collect();
     if first.iter().all(is_old) {

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// All is well.
+    /// No problem.
     Ok,
-    /// It works, and will bite some day.
+    /// It works, but may fail later.
     Warning,
     /// It keeps Longhaul from working.
     Problem,
@@ -20,7 +20,7 @@ pub(super) enum State {
 pub(super) struct Finding {
     /// How serious it is.
     pub(super) state: State,
-    /// The matter, in a word or two.
+    /// The subject in a word or two.
     pub(super) subject: &'static str,
     /// The finding.
     pub(super) what: String,
@@ -29,13 +29,14 @@ pub(super) struct Finding {
     pub(super) advice: Option<String>,
     /// Whether `--fix` does it.
     pub(super) can_be_fixed: bool,
-    /// Whether it was done just now.
+    /// Whether `--fix` has done it.
     pub(super) fixed: bool,
 }
 
 impl Finding {
     pub(super) fn ok(subject: &'static str, what: impl Into<String>) -> Self {
-        let (state, what) = (State::Ok, what.into());
+        let state = State::Ok;
+        let what = what.into();
         Self { state, subject, what, advice: None, can_be_fixed: false, fixed: false }
     }
 
@@ -55,7 +56,7 @@ impl Finding {
         Self { state: State::Problem, ..Self::warning(subject, what, advice) }
     }
 
-    /// One that can be put right without risk, which is done if that is asked.
+    /// A finding with a risk-free fix, which is performed if `fix` is set.
     pub(super) fn or_fix(self, fix: bool, put_right: impl FnOnce() -> std::io::Result<()>) -> Self {
         if !fix {
             return Self { can_be_fixed: true, ..self };

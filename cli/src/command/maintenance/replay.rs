@@ -1,4 +1,4 @@
-//! `longhaul replay`: by this program itself, also when another process owns the log.
+//! `longhaul replay`: always replays with this program, also when another process owns the log.
 
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,7 @@ use super::scratch::Scratch;
 use super::verdict::{self, Line, Report, Verdict};
 use super::{below, send};
 use crate::arguments::{Output, Replay};
-use crate::command::page::Page;
+use crate::command::terminal::Terminal;
 use crate::command::{named, reach};
 use crate::document;
 use crate::exit::{Exit, usage};
@@ -23,7 +23,7 @@ use crate::term;
 use longhaul_server::pruned;
 use longhaul_server::{self, Client, Export, Exported};
 
-/// Files need no log, and so no data directory.
+/// Files need neither a log nor a data directory.
 pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<Exit> {
     let workflows = longhaul_server::workflows();
     let mut lines = Vec::new();
@@ -45,12 +45,12 @@ pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<E
     let report = Report::of(lines);
     match arguments.output {
         Output::Json => document::print(&report)?,
-        Output::Table => term::print(report.text(Page::here())),
+        Output::Table => term::print(report.text(Terminal::here())),
     }
     Ok(report.exit())
 }
 
-/// The runs of a file or of several; `None`: there is no such file.
+/// The runs of files; `None` if there is no such file.
 fn of_files(target: &str, workflows: &Workflows) -> Result<Option<Vec<Line>>> {
     let path = Path::new(target);
     if target == "-" {
@@ -66,14 +66,14 @@ fn of_files(target: &str, workflows: &Workflows) -> Result<Option<Vec<Line>>> {
     if path.is_file() {
         return Ok(Some(of_file(path, workflows)));
     }
-    // The id of a run ends with a number, or with that of a project.
+    // The id of a run ends with a number or with that of a project, never with a file extension.
     if is_history(path) {
         return Err(usage(format!("there is no file {target}")));
     }
     Ok(None)
 }
 
-/// A run of the log, by its name.
+/// A run of the log by name.
 async fn of_run(
     data_dir: Option<&Path>,
     name: &str,
@@ -91,7 +91,7 @@ async fn of_run(
     }
 }
 
-/// Whether a file, by its name, holds histories.
+/// Whether a file name belongs to a history.
 fn is_history(file: &Path) -> bool {
     file.extension().is_some_and(|end| end == "jsonl" || end == "zst")
 }
@@ -113,7 +113,7 @@ fn of_file(file: &Path, workflows: &Workflows) -> Vec<Line> {
     }
 }
 
-/// The verdicts on all runs of a file, up to where it cannot be read any more.
+/// The verdicts on the runs of a file, up to the first unreadable line.
 fn read(input: impl Read, shown: &str, workflows: &Workflows) -> Vec<Line> {
     let reader = match Reader::new(input) {
         Ok(reader) => reader,
@@ -136,7 +136,7 @@ fn unreadable(file: &str, error: &FileError) -> Line {
     Line { run: None, file: Some(file.to_owned()), events: 0, verdict }
 }
 
-/// The runs of a log, through a copy: whoever owns it may be another version of this program.
+/// The runs of a log, through an export: the owner of the log may be another version of Longhaul.
 async fn of_log(
     data_dir: &Path,
     access: Client,

@@ -23,15 +23,15 @@ use longhaul_server::{Client, Exported};
 pub(in crate::command) struct ExportDocument<'a> {
     /// The file.
     file: String,
-    /// Whether it is a backup: all of a log.
+    /// Whether it is a backup of the whole log.
     backup: bool,
     /// How many runs are in it.
     runs: u64,
-    /// How many events.
+    /// How many events are in it.
     events: u64,
     /// Runs that could not be read.
     left_out: Vec<LeftOut<'a>>,
-    /// Pages of the log that could not be read, each with what is known to lie on it.
+    /// Unreadable pages of the log, each with its known content.
     unreadable: &'a [String],
 }
 
@@ -40,11 +40,11 @@ pub(in crate::command) struct ExportDocument<'a> {
 struct LeftOut<'a> {
     /// The id of the run.
     run: &'a str,
-    /// Why it was left out.
+    /// Why it is missing.
     reason: &'a str,
 }
 
-/// Where runs go, and how that is said.
+/// The target of an export, and its output.
 struct Out<'a> {
     file: Option<&'a Path>,
     force: bool,
@@ -69,7 +69,8 @@ pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> 
     let named =
         || PathBuf::from(format!("longhaul-{}.backup.zst", Utc::now().format("%Y%m%dT%H%M%SZ")));
     let file = arguments.output_file.clone().unwrap_or_else(named);
-    let (force, output) = (arguments.force, arguments.output);
+    let force = arguments.force;
+    let output = arguments.output;
     write(
         data_dir,
         reach(data_dir).await?,
@@ -107,8 +108,7 @@ async fn write(data_dir: &Path, access: Client, scope: Scope, out: Out<'_>) -> R
     let compress = file.extension().is_some_and(|extension| extension == "zst");
     let unwritable = || format!("cannot write {shown}");
     let written = if is_stream(file) {
-        // A file takes the place of an old one by its name; a device or a pipe must stay what it
-        // is.
+        // A regular file is replaced by a rename; a device or a pipe must be written in place.
         let scratch = Scratch::in_dir(data_dir);
         let export =
             longhaul_server::Export { scope, file: scratch.path().to_owned(), compress, backup };
@@ -131,12 +131,12 @@ async fn write(data_dir: &Path, access: Client, scope: Scope, out: Out<'_>) -> R
     Ok(exit)
 }
 
-/// Whether something is there that is neither a file nor a directory: a device, a pipe.
+/// Whether the path is neither a file nor a directory: a device, a pipe.
 fn is_stream(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// What came of it.
+/// The report.
 struct Written(Exported);
 
 impl Written {
@@ -168,8 +168,10 @@ impl Written {
     fn document(&self, file: &Path, backup: bool) -> ExportDocument<'_> {
         let left_out =
             self.0.damaged.iter().map(|(run, reason)| LeftOut { run: run.as_str(), reason });
-        let (runs, events) = (self.0.runs, self.0.events);
-        let (file, left_out) = (file.display().to_string(), left_out.collect());
+        let runs = self.0.runs;
+        let events = self.0.events;
+        let file = file.display().to_string();
+        let left_out = left_out.collect();
         ExportDocument { file, backup, runs, events, left_out, unreadable: &self.0.unreadable }
     }
 }

@@ -14,16 +14,16 @@ pub(crate) struct Fork {
     /// checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
     pub(crate) from: From,
-    /// Something to tell the agent at its next turn
+    /// A note for the agent at its next session
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
-    /// Change what the run is given: a dotted path below `settings` or `feature`, and a value; may
+    /// Change the input of the run: a dotted path below `settings` or `feature`, and a value; may
     /// be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) set: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) asked: Asked,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Restart {
     pub(crate) one: OneRun,
     #[command(flatten)]
     pub(crate) asked: Asked,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -43,12 +43,12 @@ pub(crate) struct Restart {
 pub(crate) struct Rollback {
     /// The project
     pub(crate) dir: PathBuf,
-    /// A commit of the target branch, or a feature: to where it landed
+    /// A commit of the target branch, or a feature: the commit at which it landed
     #[arg(long, value_name = "COMMIT|FEATURE")]
     pub(crate) to: String,
     #[command(flatten)]
     pub(crate) asked: Asked,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -57,12 +57,12 @@ pub(crate) struct Rollback {
 pub(crate) struct Checkpoint {
     #[command(flatten)]
     pub(crate) one: OneRun,
-    /// What it is, for the list
+    /// A note for the list of checkpoints
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(crate) note: String,
     #[command(flatten)]
     pub(crate) asked: Asked,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Checkpoints {
     pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) within: Within,
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }

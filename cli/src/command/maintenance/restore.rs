@@ -1,4 +1,4 @@
-//! `longhaul restore`: a log of its own, made beside its place and moved there whole.
+//! `longhaul restore`: builds a log next to its target and renames it when complete.
 
 use std::fs::File;
 use std::io::Read;
@@ -17,10 +17,10 @@ use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
 
-/// A log that was made from a backup.
+/// A restored log.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct RestoreDocument {
-    /// Where it is.
+    /// Its data directory.
     data_dir: String,
     /// How many runs are in it.
     runs: u64,
@@ -81,7 +81,7 @@ async fn fill(dir: &Path, input: Box<dyn Read>) -> Result<u64> {
     Ok(runs)
 }
 
-/// A data directory that is being made; it goes if it is not placed.
+/// A data directory in construction, removed on drop unless it is renamed.
 struct Making(PathBuf);
 
 impl Making {
@@ -99,7 +99,7 @@ impl Making {
     }
 
     fn place(&self, data_dir: &Path) -> Result<()> {
-        // An empty directory gives way.
+        // The rename replaces an empty directory.
         std::fs::rename(&self.0, data_dir)
             .with_context(|| format!("cannot name the restored log {}", data_dir.display()))?;
         let parent = data_dir.parent().unwrap_or(Path::new("/"));

@@ -10,30 +10,30 @@ use serde::Serialize;
 
 use super::{below, counted, send};
 use crate::arguments::{Output, Prune};
-use crate::command::{page, reach};
+use crate::command::{reach, terminal};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::{Client, Pruned, PrunedRun};
 
-/// The runs whose histories were, or would be, let go of.
+/// The pruned runs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct PruneDocument {
-    /// Whether nothing was to be pruned.
+    /// Whether it was a dry run.
     dry_run: bool,
     /// The runs, with their states.
     runs: Vec<PrunedRun>,
     /// How many files of large payloads were removed.
     files: u64,
-    /// Their size.
+    /// The size of these files.
     bytes: u64,
-    /// What the log's own files take on the disk now.
+    /// The current size of the log's own files.
     log_bytes: u64,
-    /// The same before.
+    /// Their size before.
     log_bytes_before: u64,
-    /// Whether the log gets smaller only when it is opened next, because a process has it open.
+    /// Whether the log shrinks only when it is opened next, because a process has it open.
     shrinks_later: bool,
-    /// Why it went no further.
+    /// The error that stopped it, if any.
     problem: Option<String>,
 }
 
@@ -57,11 +57,13 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
         // A pruned log is rewritten when it is opened.
         drop(reach(data_dir).await?);
     }
-    let (log_bytes, log_bytes_before) = (size(&log), before);
+    let log_bytes = size(&log);
+    let log_bytes_before = before;
     let shrinks_later = shrinks && in_use;
     match arguments.output {
         Output::Json => {
-            let (runs, problem) = (runs.clone(), problem.clone());
+            let runs = runs.clone();
+            let problem = problem.clone();
             document::print(PruneDocument {
                 dry_run,
                 runs,
@@ -96,7 +98,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// The bytes of the files below a directory.
+/// The size of the files below a directory.
 fn size(path: &Path) -> u64 {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {
@@ -115,6 +117,6 @@ fn show(runs: &[PrunedRun], dry_run: bool) {
             Some(events) if !dry_run => format!("{} gone", counted(*events, "event")),
             _ => "would be pruned".to_owned(),
         };
-        page::print(format!("{run}  {status} {ended}  {gone}"));
+        terminal::print(format!("{run}  {status} {ended}  {gone}"));
     }
 }

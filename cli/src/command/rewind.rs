@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_engine::RequestedBy;
 
-use super::page::{self, Page};
+use super::terminal::{self, Terminal};
 use super::{named, owner};
 use crate::arguments::{self, Checkpoint, Checkpoints, Output, Restart, Rollback};
 use crate::document;
@@ -48,9 +48,9 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
     let project = Project::at(&arguments.dir).await?.id;
     let request = arguments.asked.request();
     let roll_back = RollBack { project, to: arguments.to, request: request.clone() };
-    // Fails where there is no log yet: owning it would create one.
+    // Fails without a log, because owning the log would create one.
     drop(super::reach(data_dir).await?);
-    // The project is halted, so a process that owns the log for this starts no agent.
+    // The project is halted, so this process starts no agent when it owns the log.
     let limits = Limits { agents: 1, checks: 1 };
     let rolled_back = owner::join_or_own(data_dir, limits, async |client, _| {
         super::call(client, roll_back.clone()).await.map_err(|error| match error.downcast_ref() {
@@ -97,13 +97,13 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
     Ok(Exit::Ok)
 }
 
-/// For people.
+/// The table for people.
 fn table(rows: &[Row]) -> String {
     let row = |Row { run, name, fork, rollback, checkpoint }: &Row| {
         let takes =
             [(*fork, "fork"), (*rollback, "rollback")].into_iter().filter(|(takes, _)| *takes);
         let takes: Vec<&str> = takes.map(|(_, verb)| verb).collect();
-        let at = page::time(checkpoint.at);
+        let at = terminal::time(checkpoint.at);
         let commit = checkpoint.commit.chars().take(10).collect();
         let position = checkpoint.position.to_string();
         let name = if *fork { name.clone() } else { String::new() };
@@ -114,31 +114,32 @@ fn table(rows: &[Row]) -> String {
             takes.join(", "),
             at,
             commit,
-            page::safe(&checkpoint.step),
+            terminal::safe(&checkpoint.step),
         ]
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
-    Page::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
+    Terminal::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
 }
 
 fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Exit> {
     let Forked { run, origin, asked, position, commit } = forked;
     if position != asked {
         term::say(format!(
-            "position {asked} is within a step: it goes on behind {position}, the last one that is whole before it"
+            "position {asked} is within a step: the run continues after {position}, the end of the step before"
         ));
     }
     let on = commit
         .as_ref()
         .map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
     term::say(format!(
-        "{run}: goes on from {origin}@{position} {on}; `longhaul run` goes on with it if nothing runs it now"
+        "{run}: continues from {origin}@{position} {on}; `longhaul run` continues it if no process runs it now"
     ));
     match output {
         Output::Table => term::print(run.to_string()),
         Output::Json => {
             let RequestedBy { by, why } = request;
-            let (run, origin) = (run.to_string(), origin.to_string());
+            let run = run.to_string();
+            let origin = origin.to_string();
             document::print(ForkDocument { run, origin, asked, position, commit, by, why })?;
         }
     }
@@ -149,7 +150,7 @@ fn show_rollback(rolled_back: RolledBack, request: &RequestedBy, output: Output)
     let RolledBack { to, kept, undone } = rolled_back;
     let shown = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
     term::say(format!(
-        "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; `longhaul run` goes on from there"
+        "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; `longhaul run` continues from there"
     ));
     if output == Output::Json {
         let RequestedBy { by, why } = request;

@@ -1,10 +1,10 @@
-//! Work trees in the data directory that no run needs any more.
+//! Unneeded work trees in the data directory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::Finding;
-use crate::command::carry::{counted, send};
+use crate::command::maintenance::{counted, send};
 use crate::term;
 use longhaul_server::{Client, InspectPages, Pages, Unfinished, UnfinishedRuns};
 
@@ -25,15 +25,13 @@ pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
         ));
     }
     for (owner, tree) in trees {
-        // The run of a feature is `project/feature/number`. A blocked feature is tried again from
-        // where its work stands.
+        // The run of a feature is `project/feature/number`. The retry of a blocked feature needs
+        // its work tree.
         let needed = blocked.contains(&owner)
             || unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));
         if !needed {
             let shown = tree.display();
-            let what = format!(
-                "{shown} belongs to no run that goes on; what is uncommitted in it may be wanted"
-            );
+            let what = format!("{shown} belongs to no open run; it may contain uncommitted work");
             findings.push(Finding::warning(
                 "work tree",
                 what,
@@ -44,7 +42,7 @@ pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
     findings
 }
 
-/// The work trees, each with the run or the beginning of the runs that it is for.
+/// The work trees, each with the run id or the prefix of the run ids that it belongs to.
 fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
     let entries = |path: &Path| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
@@ -54,8 +52,8 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for project in entries(&data_dir.join("worktrees")) {
         for tree in entries(&project) {
-            // Those of gates and merged results, whose names no feature can have: no one works
-            // there.
+            // Trees of gates and of merged results, which no feature can be named after: no agent
+            // works there.
             if !name(&tree).starts_with('.') {
                 found.push((format!("{}/{}", name(&project), name(&tree)), tree));
             }
@@ -65,7 +63,7 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// What cannot be read because a page of the log is damaged, and payloads that no record names.
+/// Unreadable records on damaged pages of the log, and unreferenced payloads.
 async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let Ok(Some(access)) = Client::reach(data_dir, term::notice).await else { return Vec::new() };
     let Ok(Pages { unreadable, unused, bytes }) = send(access, InspectPages { sweep: fix }).await
@@ -84,7 +82,7 @@ async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
     findings
 }
 
-/// The runs that are not over, and the features that are blocked.
+/// The open runs and the blocked features.
 async fn unfinished(data_dir: &Path) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
     let Some(access) = Client::reach(data_dir, term::notice).await? else {
         return Ok(Default::default());

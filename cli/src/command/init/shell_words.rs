@@ -1,7 +1,6 @@
-//! The words of a command that is written as one text, as a shell parts them: quotes and
-//! backslashes, and nothing else.
+//! Splits a command string into words with shell quoting: quotes and backslashes only.
 
-/// The words; or what is wrong with the text.
+/// The words; the error describes the invalid quoting.
 pub(super) fn of(text: &str) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::new();
     let mut word: Option<String> = None;
@@ -29,7 +28,7 @@ pub(super) fn of(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// What is between two quotes; in double ones a backslash stands before a quote or another
+/// The content of a quoted string; in double quotes a backslash escapes a quote or another
 /// backslash.
 fn quoted(letters: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Result<(), String> {
     while let Some(letter) = letters.next() {

@@ -1,4 +1,4 @@
-//! What `longhaul feature import` gives as JSON.
+//! JSON document of `longhaul feature import`.
 
 use longhaul_backlog::import::{Item, Kept, Mapped, NotMapped, Place};
 use schemars::JsonSchema;
@@ -14,23 +14,23 @@ pub(in crate::command) struct ImportDocument<'a> {
     file: &'a str,
     /// The list of the project.
     list: String,
-    /// The shape in which the file was read, as `--as` calls it.
+    /// The format of the file, as in `--as`.
     shape: String,
-    /// Whether nothing was written.
+    /// Whether it was a dry run.
     dry_run: bool,
     /// How many entries the file has.
     entries: usize,
-    /// The features that were, or would be, added.
+    /// The features that were added, or would be with a dry run.
     added: Vec<Added<'a>>,
     /// Keys that were read into a field.
     mapped: &'a [Mapped],
-    /// Keys that are kept beside the fields.
+    /// Keys that are kept in addition to the fields.
     kept_extra: Vec<&'a Kept>,
-    /// What does not reach the list of the project.
+    /// Data that is not imported.
     not_mapped: Vec<&'a NotMapped>,
-    /// Entries whose id is in the list of the project already.
+    /// Entries with an id that the project's list has.
     skipped: Vec<SkippedLine<'a>>,
-    /// Guesses and translations, one sentence each.
+    /// Guesses and conversions, one sentence each.
     notes: &'a [String],
 }
 
@@ -41,27 +41,27 @@ struct Added<'a> {
     id: &'a str,
     /// Its name.
     name: &'a str,
-    /// Whether the file says that it passes.
+    /// Whether the file claims that it passes.
     claimed_passes: bool,
     #[serde(flatten)]
     place: &'a Place,
 }
 
-/// An entry that is in the list of the project already.
+/// An entry that the project's list has already.
 #[derive(Debug, Serialize, JsonSchema)]
 struct SkippedLine<'a> {
     /// The id.
     id: &'a str,
     /// Why it was skipped.
     reason: &'a str,
-    /// The fields that say something else there.
+    /// The fields that differ there.
     differs: &'a [&'static str],
     #[serde(flatten)]
     place: &'a Place,
 }
 
 impl<'a> Report<'a> {
-    /// The report for programs.
+    /// The report as JSON.
     pub(super) fn document(&self) -> ImportDocument<'a> {
         let Report { imported, merged, .. } = *self;
         let skipped = merged.skipped.iter().map(|skipped| SkippedLine {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::scratch::Scratch;
 use super::{counted, send};
 use crate::arguments::{Import, Output};
-use crate::command::page;
+use crate::command::terminal;
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
@@ -21,7 +21,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
     if !from_input && !arguments.file.is_file() {
         return Err(usage(format!("there is no file {}", arguments.file.display())));
     }
-    // Read first: the process that writes our input may need the log for it.
+    // Read standard input first: the process that writes it may need the log.
     let scratch = from_input.then(|| Scratch::of_input(data_dir)).transpose()?;
     let file = scratch.as_ref().map_or(arguments.file.as_path(), Scratch::path);
     let file =
@@ -48,17 +48,17 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Import) -> Result<Exit> {
 /// The result of an import.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct ImportDocument {
-    /// Whether nothing was to be taken in.
+    /// Whether it was a dry run.
     dry_run: bool,
-    /// Whether its runs were taken in: all that are new, or none.
+    /// Whether its runs were imported: all new ones, or none.
     imported: bool,
-    /// Runs that the log did not have.
+    /// Runs that are new to the log.
     new: Vec<String>,
-    /// Runs that the log has, exactly so.
+    /// Runs that the log has with the same content.
     same: Vec<String>,
-    /// Runs that differ from those in the log. If there is one, nothing is imported.
+    /// Runs that differ from the log. If there is any, nothing is imported.
     differ: Vec<Differing>,
-    /// The problem with the file. If there is one, nothing is imported.
+    /// The error in the file. If there is one, nothing is imported.
     problem: Option<String>,
 }
 
@@ -94,22 +94,23 @@ fn show(imported: &Imported, taken: bool, dry_run: bool) {
         (false, _) => "not imported",
     };
     for run in &imported.new {
-        page::print(format!("{run}  {word}"));
+        terminal::print(format!("{run}  {word}"));
     }
     for run in &imported.same {
-        page::print(format!("{run}  skipped: the log has it already, exactly so"));
+        terminal::print(format!("{run}  skipped: the log has it already, exactly so"));
     }
     for (run, how) in &imported.differ {
-        page::print(format!("{run}  refused: {how}"));
+        terminal::print(format!("{run}  refused: {how}"));
     }
     if imported.unreadable.is_some() {
         term::say("nothing was imported");
     } else if taken {
-        let (new, same) = (counted(imported.new.len() as u64, "run"), imported.same.len());
+        let new = counted(imported.new.len() as u64, "run");
+        let same = imported.same.len();
         term::say(format!("{new} {word}, {same} skipped"));
     } else {
         term::say(
-            "nothing was imported: a run that the log has otherwise cannot be replaced; import into another log",
+            "nothing was imported: a run that differs in the log cannot be replaced; import into another log",
         );
     }
 }

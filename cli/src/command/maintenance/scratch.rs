@@ -1,5 +1,4 @@
-//! A file, or a directory, that is there for the length of a command: what goes to or comes from a
-//! pipe on its way to the owner of a log.
+//! Temporary files between a pipe of this command and the owner of the log.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,19 +7,19 @@ use anyhow::{Context, Result};
 
 use longhaul_server::leftovers;
 
-/// A path for a temporary file or directory, removed at the end.
+/// A temporary path, removed on drop.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// In the data directory, where whoever owns the log can write, and where there is room if
-    /// there is any.
+    /// In the data directory, where the owner of the log can write and where disk space is
+    /// provided.
     pub(super) fn in_dir(data_dir: &Path) -> Self {
-        let (process, id) = (std::process::id(), uuid::Uuid::now_v7().simple());
+        let process = std::process::id();
+        let id = uuid::Uuid::now_v7().simple();
         Self(data_dir.join(format!("{}{process}-{id}.tmp", leftovers::SCRATCH)))
     }
 
-    /// The content of standard input; where there is no data directory yet, it is not made for
-    /// that.
+    /// The content of standard input. Does not create a missing data directory.
     pub(super) fn of_input(data_dir: &Path) -> Result<Self> {
         use std::os::unix::fs::OpenOptionsExt;
         let scratch = if data_dir.is_dir() {
@@ -39,7 +38,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// A directory outside of everything.
+    /// A directory in the temporary directory of the system.
     pub(super) fn nowhere() -> Self {
         Self::in_dir(&std::env::temp_dir())
     }

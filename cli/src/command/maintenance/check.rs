@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{counted, send};
 use crate::arguments::{Check, Output};
-use crate::command::{page, reach};
+use crate::command::{reach, terminal};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
@@ -26,7 +26,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
             (send(access, longhaul_server::Check { repair }).await?, true)
         }
         Ok(Client::Local(service)) => {
-            // It is opened anew, and closed again if it has to be rewritten.
+            // A rewrite needs the log closed and opened again.
             drop(service);
             (check_at_rest(data_dir, repair).await?, false)
         }
@@ -54,32 +54,32 @@ fn is_damaged(error: &anyhow::Error) -> bool {
 /// The result of a check.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct CheckDocument {
-    /// How many runs were looked at.
+    /// How many runs were checked.
     runs: u64,
-    /// How many records, of all kinds.
+    /// How many records of all kinds were checked.
     records: u64,
-    /// How many large payloads that are kept beside the log.
+    /// How many large payloads are stored next to the log.
     blobs: u64,
-    /// How many of these no record names; that is no damage.
+    /// How many of these have no reference, which is no damage.
     unused: u64,
-    /// What is damaged.
+    /// The damage found.
     damages: Vec<DamageLine>,
     /// The files into which damaged records were moved.
     quarantined: Vec<String>,
-    /// Where the damaged log was moved to, if a new one has taken its place.
+    /// The new place of the damaged log, if a new one has replaced it.
     kept: Option<String>,
 }
 
-/// One damage.
+/// One damaged item.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DamageLine {
-    /// Which record or file.
+    /// The record or file.
     record: String,
     /// The damage.
     what: String,
     /// The repair.
     repair: String,
-    /// Whether that was done.
+    /// Whether the repair was done.
     mended: bool,
 }
 
@@ -104,7 +104,7 @@ impl CheckDocument {
 fn show(report: &CheckReport) {
     for Damage { record, what, repair, mended } in &report.damages {
         let word = if *mended { "done" } else { "repair" };
-        page::print(format!("{record}: {what}\n    {word}: {repair}"));
+        terminal::print(format!("{record}: {what}\n    {word}: {repair}"));
     }
     if let Some(kept) = &report.kept {
         term::say(format!("the damaged log is kept as {}", kept.display()));
@@ -121,7 +121,7 @@ fn show(report: &CheckReport) {
         counted(report.records, "record"),
         counted(report.blobs, "blob"),
     ];
-    page::print(format!("{}: {found}", looked_at.join(", ")));
+    terminal::print(format!("{}: {found}", looked_at.join(", ")));
 }
 
 /// The remedy for the remaining damage.
@@ -129,7 +129,7 @@ fn advise(report: &CheckReport, repair: bool, in_use: bool) {
     if report.unused > 0 {
         let files = counted(report.unused, "payload file");
         term::say(format!(
-            "{files} no record names: no damage; `longhaul check --repair` removes what is not needed"
+            "{files} without a reference: no damage; `longhaul check --repair` removes them"
         ));
     }
     match (report.damages.iter().any(|damage| !damage.mended), in_use && report.needs_rewrite) {
@@ -146,7 +146,7 @@ fn advise(report: &CheckReport, repair: bool, in_use: bool) {
         }
         (true, false) => {
             term::say(
-                "`longhaul check --repair` does this; what it replaces is kept. A whole backup holds more: `longhaul restore`",
+                "`longhaul check --repair` does this and keeps the replaced files. A backup may hold more: `longhaul restore`",
             );
         }
     }

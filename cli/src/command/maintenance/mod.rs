@@ -1,5 +1,4 @@
-//! The commands that prove and carry: a log is replayed, exported, imported, backed up, checked and
-//! pruned.
+//! Maintenance commands: replay, export, import, backup, restore, check, prune, doctor.
 
 mod check;
 mod doctor;
@@ -17,7 +16,7 @@ use longhaul_storage::Scope;
 use super::{call, named};
 use longhaul_server::{Client, Request};
 
-use super::page::counted;
+use super::terminal::counted;
 pub(super) use check::{CheckDocument, run as check};
 pub(super) use doctor::{DoctorDocument, run as doctor};
 pub(super) use export::{ExportDocument, backup, run as export};
@@ -32,7 +31,7 @@ async fn send<R: Request>(client: Client, request: R) -> Result<R::Response> {
     call(&client, request).await
 }
 
-/// A project and all below it, by its directory, its id, or the beginning of that.
+/// A project with all its runs, by its directory, its id, or a prefix of the id.
 async fn below(access: &Client, project: &str) -> Result<Scope> {
     Ok(Scope::Below(named::project(access, project).await?))
 }

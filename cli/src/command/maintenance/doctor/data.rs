@@ -1,4 +1,4 @@
-//! The data directory: whose it is, who has it open, and what dead owners left.
+//! The data directory: its permissions, its owner, and leftovers of dead owners.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -58,14 +58,13 @@ fn access(data_dir: &Path, metadata: &fs::Metadata, fix: bool) -> Finding {
     if mode.trailing_zeros() >= 6 {
         return Finding::ok("data directory", format!("{shown} is yours alone"));
     }
-    let what = format!(
-        "{shown} can be opened by others (mode {mode:o}), who could steer agents and read transcripts"
-    );
+    let what =
+        format!("other users can open {shown} (mode {mode:o}), steer agents and read transcripts");
     Finding::warning("data directory", what, format!("chmod 700 {shown}"))
         .or_fix(fix, || fs::set_permissions(data_dir, Permissions::from_mode(0o700)))
 }
 
-/// Who has it open; what a dead owner left.
+/// The current owner, and leftovers of a dead one.
 pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
     match LockState::of(data_dir).await {
         Err(error) => {
@@ -83,11 +82,11 @@ pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
                 "wait a moment; if it stays so, end that process: nothing is lost",
             )]
         }
-        // The lock is ours until the end of this: what is found is of the dead.
+        // The lock is held to the end of this arm, so all leftovers belong to dead processes.
         Ok(LockState::AtRest { last, socket, .. }) => {
             let mut findings = vec![Finding::ok(
                 "owner",
-                format!("nobody has the log open; the last was process {last}"),
+                format!("no process has the log open; the last was process {last}"),
             )];
             if let Some(socket) = socket {
                 let what = format!("{} was left by an owner that was killed", socket.display());

@@ -1,4 +1,4 @@
-//! The machine: git, and room on the disk.
+//! The machine: git and free disk space.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use longhaul_storage::RESERVE;
 
 use super::Finding;
 
-/// Below this there is a warning.
+/// Warning threshold for free space.
 const ENOUGH: u64 = 1 << 30;
 
 pub(super) async fn git() -> Finding {
@@ -22,19 +22,19 @@ pub(super) async fn git() -> Finding {
     }
 }
 
-/// The room where the log is, or will be.
+/// Free space at the log, or at its future place.
 pub(super) fn disk(data_dir: &Path) -> Finding {
     let there = data_dir.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
     let free = match nix::sys::statvfs::statvfs(there) {
         Ok(answer) => answer.blocks_available().saturating_mul(answer.fragment_size()),
         Err(error) => {
-            let what = format!("the room at {} cannot be told: {error}", there.display());
+            let what = format!("cannot read the free space at {}: {error}", there.display());
             return Finding::warning("disk", what, "look at it yourself: df");
         }
     };
     let what = format!("{} MiB are free at {}", free >> 20, there.display());
     if free < RESERVE {
-        let advice = format!("make room: below {} MiB nothing is recorded any more", RESERVE >> 20);
+        let advice = format!("free disk space: below {} MiB nothing is recorded", RESERVE >> 20);
         Finding::problem("disk", what, advice)
     } else if free < ENOUGH {
         Finding::warning(
@@ -47,7 +47,7 @@ pub(super) fn disk(data_dir: &Path) -> Finding {
     }
 }
 
-/// The strictest sandbox that works here.
+/// The strictest sandbox that works on this machine.
 pub(super) fn sandbox() -> Finding {
     let available = available();
     let advice = "install bubblewrap, and allow unprivileged user namespaces";

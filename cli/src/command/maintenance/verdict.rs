@@ -1,4 +1,4 @@
-//! The verdicts of replays, for people and for scripts.
+//! The verdicts of replays as a table or as JSON.
 
 use longhaul_engine::{EventKind, RunId, Workflows, verify};
 use longhaul_storage::RunRecord;
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::counted;
-use crate::command::page::Page;
+use crate::command::terminal::Terminal;
 use crate::exit::Exit;
 use longhaul_server::pruned;
 
@@ -16,9 +16,9 @@ use longhaul_server::pruned;
 pub(super) enum Verdict {
     /// It makes the same decisions.
     Same,
-    /// It decides differently from here on.
+    /// It diverges.
     Diverged {
-        /// The position of the event that it does not decide.
+        /// The position of the first diverging event.
         position: u64,
         /// The recorded decision.
         recorded: String,
@@ -27,10 +27,10 @@ pub(super) enum Verdict {
     },
     /// Its history was pruned.
     Pruned {
-        /// When, if that is known.
+        /// The time of the pruning, if known.
         at: Option<String>,
     },
-    /// Its history cannot be read, or not be replayed by this program.
+    /// Its history is unreadable, or this program cannot replay it.
     Unreadable {
         /// Why.
         reason: String,
@@ -40,10 +40,10 @@ pub(super) enum Verdict {
 /// One line of the report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Line {
-    /// The run; of a file that cannot be read it is not known.
+    /// The run; unknown for an unreadable file.
     #[schemars(with = "Option<String>")]
     pub(super) run: Option<RunId>,
-    /// The file that it comes from; of a run of the log there is none.
+    /// Its file; absent for a run of the log.
     pub(super) file: Option<String>,
     /// How many events were replayed.
     pub(super) events: u64,
@@ -68,7 +68,7 @@ pub(in crate::command) struct Report {
 
 /// Replays a run.
 pub(super) fn of(workflows: &Workflows, record: &RunRecord) -> Verdict {
-    // The rest of a pruned history begins in the middle; only a later start in it can be replayed.
+    // A pruned history starts in the middle; only a later start in it can be replayed.
     let is_start = |kind: &EventKind| matches!(kind, EventKind::RunStarted { .. });
     let Some(begin) = record.events.iter().position(|event| is_start(&event.kind)) else {
         return Verdict::Pruned { at: pruned::at(&record.summary) };
@@ -110,13 +110,13 @@ impl Report {
         }
     }
 
-    /// A table of the runs, both sides of each difference below it, and a line for the whole.
-    pub(super) fn text(&self, page: Page) -> String {
+    /// A table of the runs, both sides of each difference, and a summary.
+    pub(super) fn text(&self, terminal: Terminal) -> String {
         let rows: Vec<Vec<String>> = self.runs.iter().map(Line::cells).collect();
         let table = if rows.is_empty() {
             String::new()
         } else {
-            page.table(&["RUN", "VERDICT", ""], &rows) + "\n"
+            terminal.table(&["RUN", "VERDICT", ""], &rows) + "\n"
         };
         let mut summary =
             vec![format!("{} same", self.same), format!("{} diverged", self.diverged)];

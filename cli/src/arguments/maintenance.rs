@@ -9,14 +9,14 @@ use longhaul_workflows::projection::State;
 use super::shared::span;
 use super::{Output, Within};
 
-/// Which runs of the log.
+/// Selection of runs in the log.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Which {
-    /// One run: its id, or a part that only one has; or a feature of the project: its last run
+    /// One run: its id or a unique part of it; or a feature of the project: its last run
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: Option<String>,
-    /// A project (its id or its directory): its run and all below it
+    /// A project (its id or its directory): its run and all runs below it
     #[arg(long, value_name = "DIR|ID")]
     pub(crate) project: Option<String>,
     /// Every run of the log
@@ -30,7 +30,7 @@ pub(crate) struct Replay {
     /// features of the log
     #[arg(required_unless_present_any = ["project", "all"], conflicts_with_all = ["project", "all"], value_name = "RUN|FEATURE|FILE")]
     pub(crate) targets: Vec<String>,
-    /// A project of the log (its id or its directory): its run and all below it
+    /// A project of the log (its id or its directory): its run and all runs below it
     #[arg(long, value_name = "DIR|ID", conflicts_with = "all")]
     pub(crate) project: Option<String>,
     /// Every run of the log
@@ -38,7 +38,7 @@ pub(crate) struct Replay {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) within: Within,
-    /// How the verdicts are written
+    /// Output format of the verdicts
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -52,10 +52,10 @@ pub(crate) struct Export {
     /// Write to this file instead of standard output; compressed if its name ends in .zst
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
-    /// How the report is written; as JSON, only where the runs go to a file
+    /// Output format of the report; JSON only with an output file
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -64,10 +64,10 @@ pub(crate) struct Export {
 pub(crate) struct Import {
     /// An export, a backup or a history; - for standard input
     pub(crate) file: PathBuf,
-    /// Say what would be taken in, and take in nothing
+    /// Only report the runs that would be imported
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// How the report is written
+    /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -78,10 +78,10 @@ pub(crate) struct Backup {
     /// longhaul-<time>.backup.zst]
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
-    /// How the report is written; as JSON, only where the runs go to a file
+    /// Output format of the report; JSON only with an output file
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -90,58 +90,57 @@ pub(crate) struct Backup {
 pub(crate) struct Restore {
     /// The backup; - for standard input
     pub(crate) file: PathBuf,
-    /// How the report is written
+    /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
-    /// Mend what can be: write anew what follows from histories, remove what nothing names, move
-    /// aside what is unreadable
+    /// Repair damage: rewrite derived records from histories, remove unreferenced ones, move
+    /// unreadable ones aside
     #[arg(long)]
     pub(crate) repair: bool,
-    /// How the report is written
+    /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Prune {
-    /// Only runs that ended so long ago: 90m, 12h, 30d, 4w
+    /// Only runs that ended longer ago: 90m, 12h, 30d, 4w
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: TimeDelta,
-    /// Only runs that ended so, as `list` shows it; may be several, with commas [default: all that
-    /// ended]
+    /// Only runs with this outcome, as in `list`; several with commas [default: all closed runs]
     #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true,
         default_values_t = Ended::value_variants().to_vec())]
     pub(crate) status: Vec<Ended>,
     /// Only runs of this project (its id or its directory)
     #[arg(long, value_name = "DIR|ID")]
     pub(crate) project: Option<String>,
-    /// Say what would be pruned, and prune nothing
+    /// Only report the runs that would be pruned
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// How the report is written
+    /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ended {
-    /// With a result: a feature that passes its gates
+    /// Completed: a feature that passed its gates
     Passed,
-    /// A feature that needs a person
+    /// Blocked: a feature that needs a person
     Blocked,
-    /// Without a result
+    /// Failed: no result
     Failed,
-    /// As asked
+    /// Cancelled on request
     Cancelled,
 }
 
 impl Ended {
-    /// The state of such runs.
+    /// The corresponding state in `list`.
     pub(crate) fn state(self) -> State {
         match self {
             Self::Passed => State::Passed,
@@ -157,10 +156,10 @@ pub(crate) struct Doctor {
     /// The project
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// Put right what can be put right without any risk
+    /// Fix findings that can be fixed without risk
     #[arg(long)]
     pub(crate) fix: bool,
-    /// How the findings are written
+    /// Output format of the findings
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
 }

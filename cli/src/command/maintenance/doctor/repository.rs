@@ -1,4 +1,4 @@
-//! Damage in a project's repository: what a power cut left of files that git had not synced.
+//! Damage in a project's repository, caused by a power cut before git had synced its files.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use longhaul_activities::git::{Damage, find_damage, repair};
 
 use super::{Finding, counted};
 
-/// How many empty objects are named one by one.
+/// How many empty objects are listed.
 const NAMED: usize = 3;
 
 pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
@@ -22,7 +22,7 @@ pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
     let (objects, others): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|damage| matches!(damage, Damage::EmptyObject(_)));
     let mut findings = Vec::new();
-    // Objects first: a ref can be put right only to a commit that can be read.
+    // Objects first: a ref can be repaired only if its commit is readable.
     if !objects.is_empty() {
         findings.push(of_objects(root, &objects, fix).await);
     }
@@ -39,7 +39,8 @@ async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let what =
         format!("objects of git are empty, as a power cut leaves them: {}{more}", shown.join(", "));
-    let advice = "remove them, then run `git fsck` and fetch what is missing from another clone";
+    let advice =
+        "remove them, then run `git fsck` and fetch the missing objects from another clone";
     let mut outcome = Ok(());
     if fix {
         for damage in objects {
@@ -49,7 +50,7 @@ async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
     Finding::problem("repository", what, advice).or_fix(fix, || outcome)
 }
 
-/// What is wrong with another checkout of the user, and what to do.
+/// The problem with another checkout of the user, and the remedy.
 fn of_linked(root: &Path, file: &Path, checkout: Option<&Path>) -> (String, String) {
     let of = checkout
         .map_or_else(|| "another checkout".to_owned(), |checkout| checkout.display().to_string());

@@ -1,5 +1,4 @@
-//! `longhaul doctor`: what keeps Longhaul from working here, one line a matter, each with what to
-//! do.
+//! `longhaul doctor`: problems that keep Longhaul from working, one per line, each with its remedy.
 
 mod data;
 mod finding;
@@ -17,7 +16,7 @@ use serde::Serialize;
 
 use super::counted;
 use crate::arguments::{Doctor, Output};
-use crate::command::page::Page;
+use crate::command::terminal::Terminal;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
@@ -25,10 +24,10 @@ use longhaul_server::refuse_within_session;
 
 use finding::{Finding, State};
 
-/// What keeps Longhaul from working here, and what does not.
+/// The findings of the doctor, including successful checks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct DoctorDocument {
-    /// What was found, in the order of the checks.
+    /// The findings in the order of the checks.
     findings: Vec<Finding>,
 }
 
@@ -50,16 +49,18 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Doctor) -> Result<Exit> {
         Output::Json => document::print(&document)?,
         Output::Table => {
             let rows: Vec<Vec<String>> = document.findings.iter().map(Finding::cells).collect();
-            term::print(Page::here().table(&["SUBJECT", "STATE", "FINDING"], &rows));
+            term::print(Terminal::here().table(&["SUBJECT", "STATE", "FINDING"], &rows));
         }
     }
     let findings = &document.findings;
     let count = |state| findings.iter().filter(|finding| finding.state == state).count();
-    let (problems, warnings) = (count(State::Problem), count(State::Warning));
+    let problems = count(State::Problem);
+    let warnings = count(State::Warning);
     if findings.iter().any(|finding| finding.can_be_fixed) {
-        term::say("`longhaul doctor --fix` puts right what is marked with *");
+        term::say("`longhaul doctor --fix` fixes the findings marked with *");
     }
-    let (shown, rest) = (counted(problems as u64, "problem"), counted(warnings as u64, "warning"));
+    let shown = counted(problems as u64, "problem");
+    let rest = counted(warnings as u64, "warning");
     term::say(format!("{shown}, {rest}"));
     Ok(if problems == 0 { Exit::Ok } else { Exit::Finding })
 }

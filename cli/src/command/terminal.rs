@@ -1,5 +1,4 @@
-//! Standard output as a page: its width, colours, durations, and tables that stay readable when it
-//! is narrow.
+//! Terminal output: width, colours, durations, and tables that stay readable on a narrow terminal.
 
 use std::io::IsTerminal;
 
@@ -9,28 +8,28 @@ use textwrap::WordSplitter;
 
 use crate::term;
 
-/// Prints a text on the page of this process.
+/// Prints text on the terminal of this process.
 pub(super) fn print(text: impl AsRef<str>) {
-    term::print(Page::here().fitted(text.as_ref()));
+    term::print(Terminal::here().fitted(text.as_ref()));
 }
 
-/// On a narrower page, each row of a table is a block of lines.
+/// On a narrower terminal, each row of a table is a block of lines.
 const NARROW: usize = 60;
-/// Columns between two columns of a table.
+/// Spaces between two columns of a table.
 const GAP: u16 = 2;
-/// The last column of a table is not wrapped to less than this: each row becomes a block instead.
+/// Minimum width of a wrapped last column; below it, each row becomes a block.
 const LAST_COLUMN: u16 = 20;
 
-/// The page: standard output.
+/// The properties of standard output as a terminal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Page {
-    /// In columns; `None`: unlimited.
+pub(super) struct Terminal {
+    /// Width in columns; `None`: unlimited.
     pub(super) width: Option<usize>,
-    /// Whether it shows colours.
+    /// Whether to print colours.
     pub(super) is_coloured: bool,
 }
 
-/// A colour, for a state.
+/// The colour of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Colour {
     Green,
@@ -40,17 +39,18 @@ pub(super) enum Colour {
     Dim,
 }
 
-impl Page {
-    /// The page of this process. `COLUMNS` applies to pipes too; colours are for terminals only.
+impl Terminal {
+    /// The terminal of this process. `COLUMNS` applies to pipes too; colours are for terminals
+    /// only.
     pub(super) fn here() -> Self {
-        let told = std::env::var("COLUMNS")
+        let columns = std::env::var("COLUMNS")
             .ok()
             .and_then(|columns| columns.parse().ok())
             .filter(|width| *width > 0);
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
-            width: told
+            width: columns
                 .or_else(|| Table::new().width().map(usize::from).filter(|width| *width > 0)),
             is_coloured: std::io::stdout().is_terminal() && !is_plain,
         }
@@ -60,7 +60,7 @@ impl Page {
         self.width.is_some_and(|width| width < NARROW)
     }
 
-    /// A text in a colour.
+    /// Text in a colour.
     pub(super) fn paint(self, colour: Colour, text: &str) -> String {
         let code = match colour {
             Colour::Green => "32",
@@ -77,12 +77,12 @@ impl Page {
         self.paint(colour(state), state)
     }
 
-    /// A text as it is; on a narrow page wrapped.
+    /// Text, wrapped on a narrow terminal.
     pub(super) fn fitted(self, text: &str) -> String {
         if self.is_narrow() { self.indented(0, text) } else { text.to_owned() }
     }
 
-    /// A text wrapped to the width and indented.
+    /// Text, wrapped to the width and indented.
     pub(super) fn indented(self, by: usize, text: &str) -> String {
         let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(by).max(16));
         let options = textwrap::Options::new(room).word_splitter(WordSplitter::NoHyphenation);
@@ -94,7 +94,7 @@ impl Page {
         textwrap::indent(&wrapped, &" ".repeat(by))
     }
 
-    /// A table. Only the last column is wrapped; where that is not enough, each row is a block
+    /// A table. Only the last column is wrapped; if that is not enough, each row becomes a block
     /// below its first cell.
     pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
         let mut table = Table::new();
@@ -141,12 +141,12 @@ pub(super) fn colour(state: &str) -> Colour {
     }
 }
 
-/// A text on one line, without control characters.
+/// Text on one line, without control characters.
 pub(super) fn safe(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// The beginning of a text, at most `room` characters.
+/// The beginning of a string, at most `room` characters.
 pub(super) fn short(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -165,7 +165,7 @@ pub(super) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// How long something took, or is ago: `45s`, `3m12s`, `2h05m`, `3d04h`.
+/// A duration or an age: `45s`, `3m12s`, `2h05m`, `3d04h`.
 pub(super) fn span(span: TimeDelta) -> String {
     let seconds = span.num_seconds().max(0);
     match seconds {
@@ -180,7 +180,7 @@ pub(super) fn span(span: TimeDelta) -> String {
 mod tests {
     use super::*;
 
-    const PLAIN: Page = Page { width: None, is_coloured: false };
+    const PLAIN: Terminal = Terminal { width: None, is_coloured: false };
 
     #[test]
     fn spans_have_two_units() {
@@ -191,10 +191,10 @@ mod tests {
 
     #[test]
     fn lines_are_broken_between_words() {
-        let page = Page { width: Some(20), ..PLAIN };
-        assert_eq!(page.indented(2, "one two three four five"), "  one two three four\n  five");
+        let terminal = Terminal { width: Some(20), ..PLAIN };
+        assert_eq!(terminal.indented(2, "one two three four five"), "  one two three four\n  five");
         assert_eq!(
-            page.indented(0, &"x".repeat(45)),
+            terminal.indented(0, &"x".repeat(45)),
             [20, 20, 5].map(|length| "x".repeat(length)).join("\n")
         );
         assert_eq!(PLAIN.indented(2, "one two\nthree"), "  one two\n  three");
@@ -203,7 +203,10 @@ mod tests {
     #[test]
     fn colours_are_for_pages_that_show_them() {
         assert_eq!(PLAIN.state("passed"), "passed");
-        assert_eq!(Page { is_coloured: true, ..PLAIN }.state("passed"), "\x1b[32mpassed\x1b[0m");
+        assert_eq!(
+            Terminal { is_coloured: true, ..PLAIN }.state("passed"),
+            "\x1b[32mpassed\x1b[0m"
+        );
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
     fn a_narrow_table_is_made_of_blocks() {
         let rows = [row(["shop/login/1", "running", ""])];
         let header = ["RUN", "STATUS", "REASON"];
-        let narrow = Page { width: Some(40), ..PLAIN };
+        let narrow = Terminal { width: Some(40), ..PLAIN };
         assert_eq!(narrow.table(&header, &rows), "shop/login/1\n  status: running");
         assert_eq!(narrow.table(&["RUN", "", "REASON"], &rows), "shop/login/1\n  running");
         assert_eq!(PLAIN.table(&header, &rows).lines().count(), 2);
@@ -228,23 +231,23 @@ mod tests {
 
     #[test]
     fn colours_take_no_room() {
-        let page = Page { is_coloured: true, ..PLAIN };
-        let table =
-            page.table(&["RUN", "STATUS", "AGE"], &[row(["a", &page.state("passes"), "3s"])]);
-        assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpasses\x1b[0m  3s");
+        let terminal = Terminal { is_coloured: true, ..PLAIN };
+        let table = terminal
+            .table(&["RUN", "STATUS", "AGE"], &[row(["a", &terminal.state("passed"), "3s"])]);
+        assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpassed\x1b[0m  3s");
     }
 
     #[test]
     fn no_cell_but_the_last_is_ever_broken() {
         let rows = [row(["shop/login/1", "4a7931dee0", "the check of the parser exits with 1"])];
         let header = ["RUN", "COMMIT", "REASON"];
-        let at = |width| Page { width: Some(width), ..PLAIN }.table(&header, &rows);
+        let at = |width| Terminal { width: Some(width), ..PLAIN }.table(&header, &rows);
         let last: Vec<String> = at(60).lines().skip(1).map(|line| line[26..].to_owned()).collect();
         assert_eq!(last, ["the check of the parser exits with", "1"]);
         let blocks = "shop/login/1-of-many\n  commit: 4a7931dee0\n  reason: the check of the parser exits with 1";
         let rows = [row(["shop/login/1-of-many", &"x".repeat(20), rows[0][2].as_str()])];
         assert_eq!(
-            Page { width: Some(60), ..PLAIN }.table(&header, &rows),
+            Terminal { width: Some(60), ..PLAIN }.table(&header, &rows),
             blocks.replace("4a7931dee0", &"x".repeat(20))
         );
     }
