@@ -295,12 +295,12 @@ fn a_list_that_goes_in_a_circle_is_refused_with_its_path() {
     ];
     let world = World::new(&circle, 0.0);
     let said = world.call(&["run"]);
-    said.exits(2).says("circle");
-    let path = said.talk.lines().find(|line| line.contains("circle")).unwrap_or_default();
+    said.exits(2).says("cycle");
+    let path = said.talk.lines().find(|line| line.contains("cycle")).unwrap_or_default();
     for feature in ["parser", "table", "shell"] {
         assert!(path.contains(feature), "{path}");
     }
     assert!(world.project.marks().is_empty());
-    world.call(&["status"]).exits(0).says("circle");
-    world.call(&["doctor"]).exits(1).says("circle");
+    world.call(&["status"]).exits(0).says("cycle");
+    world.call(&["doctor"]).exits(1).says("cycle");
 }

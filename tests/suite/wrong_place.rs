@@ -101,7 +101,7 @@ fn a_list_that_is_broken_is_said_to_be() {
         "feature_list.json",
         &whole.replace("\"depends_on\": []", "\"depends_on\": [\"table\"]"),
     );
-    world.call("status .").exits(0).says("problem: ").says("circle");
+    world.call("status .").exits(0).says("problem: ").says("cycle");
 }
 
 #[test]

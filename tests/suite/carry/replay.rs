@@ -101,7 +101,7 @@ fn a_damaged_file_is_unreadable_and_says_where() {
     let text = String::from_utf8(whole.clone()).unwrap();
     let flipped = text.replacen("\"exit_code\":1", "\"exit_code\":3", 1);
     let cases = [
-        ("cut.jsonl", text[..text.len() - 200].to_owned(), "cut off"),
+        ("cut.jsonl", text[..text.len() - 200].to_owned(), "truncated"),
         ("flipped.jsonl", flipped, "damaged or was edited"),
         ("newer.jsonl", text.replacen("export/1", "export/7", 1), "newer longhaul"),
         ("other.jsonl", "{\"what\":1}\n".into(), "not a `longhaul.export` file"),
