@@ -151,3 +151,21 @@ fn exit_codes_are_in_the_readme() {
         );
     }
 }
+
+/// Sentences name their subject: an owner, a caller, a reader.
+#[test]
+fn sentences_name_their_subject() {
+    let mut offenders = Vec::new();
+    for (path, text) in code() {
+        if path.components().any(|part| part.as_os_str() == "tests") {
+            continue;
+        }
+        for (number, line) in (1..).zip(text.lines()) {
+            let words = line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+            if words.into_iter().any(|word| matches!(word, "nobody" | "somebody" | "whoever")) {
+                offenders.push(format!("{}:{number}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    refuse("these do not name their subject", &offenders);
+}
