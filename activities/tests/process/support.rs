@@ -23,7 +23,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        // Not in /dev/shm: programs in a sandbox may write there only where nothing is protected.
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
         let git = GitHandlers::new(folder.path().join("data"));
         let world = Self { folder, git, work: "work" };
         for folder in ["data", "root", "work", "out"] {
