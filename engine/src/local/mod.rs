@@ -4,6 +4,7 @@ mod activation;
 mod attempt;
 mod calls;
 mod inbox;
+mod join;
 mod perform;
 mod pools;
 mod terminate;

@@ -96,11 +96,8 @@ impl Performer<StartChild> for Activation {
         };
         let event = Event { position: 0, at, kind };
         let summary = Summary::begin(&event).expect("the event is a RunStarted");
-        // A child that is already over sends no outcome, so it is sent here.
-        let ended =
-            self.shared.outcome(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
-        let delivery =
-            ended.map(|outcome| self.child_ended(self.run.clone(), child.run.clone(), outcome));
+        let deliveries =
+            self.joined(&child.run).await.map_err(|error| self.broken_by(error.into()))?;
         let kind = EventKind::ChildStarted {
             command: number,
             run: child.run.clone(),
@@ -109,7 +106,7 @@ impl Performer<StartChild> for Activation {
         };
         self.commit(vec![kind], |commit| {
             commit.creations.push(Creation { run: child.run, event, summary });
-            commit.deliveries.extend(delivery);
+            commit.deliveries.extend(deliveries);
         })
         .await
     }
