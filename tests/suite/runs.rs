@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_engine::store::Commit;
 use longhaul_engine::{
-    Child, ContextExt, Ending, Filter, Handlers, MessageBody, Options, Outcome, Payload, Received,
-    RequestedBy, RunReader, Started, Status, StoreError, SystemClock, Workflows,
+    Child, ContextExt, Ending, EventLog, Filter, Handlers, MessageBody, Options, Outcome, Payload,
+    Received, RequestedBy, RunReader, Started, Status, StoreError, SystemClock, Workflows,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -67,8 +68,42 @@ fn workflows() -> Workflows {
             done(format!("{said}: {run} {}", matches!(outcome, Outcome::Completed(_))))
         })
     });
+    let asker = script(|context, _| {
+        Box::pin(async move {
+            context.signal(id("p"), "ready", &"child").await?;
+            match context.receive(&Filter::any(), None).await? {
+                Some(Received::Signal { name, .. }) => done(name),
+                _ => done("no answer"),
+            }
+        })
+    });
+    let grantor = script(|context, input| {
+        Box::pin(async move {
+            let answers: String = input.read()?;
+            let child = Child {
+                run: id("child"),
+                workflow: "asker",
+                input: Payload::of(""),
+                labels: [].into(),
+            };
+            context.start(child).await?;
+            let mut heard = Vec::new();
+            loop {
+                match context.receive(&Filter::any(), None).await? {
+                    Some(Received::Signal { name, .. }) if answers == "yes" => {
+                        heard.push(name);
+                        context.signal(id("child"), "turn", &"").await?;
+                    }
+                    Some(Received::ChildEnded { .. }) => return done(heard.join(" ")),
+                    _ => {}
+                }
+            }
+        })
+    });
     Workflows::new()
         .with("listener", listener)
+        .with("asker", asker)
+        .with("grantor", grantor)
         .with("sleeper", sleeper)
         .with("counter", counter)
         .with("parent", parent)
@@ -222,6 +257,31 @@ async fn children_are_joined_by_id_and_tell_their_outcome() {
     );
     assert_eq!(world.counts.of("segment 3"), 1);
     world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_parent_begun_again_hears_what_its_child_still_waits_for() {
+    let first = World::new().await;
+    first.engine.start(new_run("p", "grantor", "no")).await.unwrap();
+    let waits = async || {
+        let summary = first.memory.summary(&id("child")).await.unwrap();
+        summary.is_some_and(|child| matches!(child.status, Status::Waiting { .. }))
+            && first.memory.mailbox(&id("p")).await.unwrap().is_empty()
+    };
+    until("the child waits, and its parent has its request", waits).await;
+    first.engine.stop().await;
+
+    // Nothing is left of the parent.
+    let left = MemoryStore::new();
+    let events = first.memory.read(&id("child"), 0).await.unwrap();
+    let summary = first.memory.summary(&id("child")).await.unwrap();
+    left.commit(Commit { summary, ..Commit::of(id("child"), events) }).await.unwrap();
+    let second = world(left, HeldClock::default(), 100).await;
+    second.clock.advance(60);
+    second.engine.start(new_run("p", "grantor", "yes")).await.unwrap();
+    assert_eq!(second.result("p").await, "ready", "the request came once");
+    assert_eq!(second.result("child").await, "turn");
+    second.engine.stop().await;
 }
 
 #[tokio::test]

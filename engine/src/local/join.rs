@@ -36,9 +36,7 @@ impl Activation {
 /// The messages that a run has sent to another since it last heard from it, each with the time of
 /// its sending.
 fn unanswered(from: &RunId, events: &[Event], mail: &[Message], to: &RunId) -> Vec<Delivery> {
-    let is_answer = |message: &Message| {
-        matches!(&message.body, MessageBody::Signal { from: Some(from), .. } if from == to)
-    };
+    let is_answer = |message: &Message| matches!(&message.body, MessageBody::Signal { from: Some(from), .. } if from == to);
     if mail.iter().any(is_answer) {
         return Vec::new();
     }
