@@ -1,14 +1,14 @@
 //! `longhaul.toml`: the settings of a project, with defaults.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::backlog::Check;
 
+mod agent;
 mod env;
 mod sandbox;
 
+pub use agent::{AgentSettings, ApiSettings, ContextSettings, Driver, Protocol};
 pub use env::{EnvSource, literal_env};
 pub use sandbox::{Confinement, NetworkAccess, SandboxMode};
 
@@ -18,7 +18,8 @@ pub use sandbox::{Confinement, NetworkAccess, SandboxMode};
 pub struct Settings {
     /// The repository and its list.
     pub project: ProjectSettings,
-    /// The agent.
+    /// The agent: a table, or the name of a driver.
+    #[serde(deserialize_with = "agent::by_name_or_table")]
     pub agent: AgentSettings,
     /// Gates: checks that every feature must pass besides its own, in this order.
     #[serde(rename = "gate")]
@@ -90,63 +91,8 @@ impl Settings {
     }
 }
 
-/// `[agent]`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct AgentSettings {
-    /// The program and its arguments. A program with a slash in it is relative to the root of the
-    /// user's checkout.
-    pub command: Vec<String>,
-    /// The timeout of a session.
-    pub timeout: Seconds,
-    /// The longest time without a sign of life: output, a changed file in its tree, or CPU time.
-    pub silence_timeout: Seconds,
-    /// Variables passed to it, without their values: the log holds names and sources only.
-    #[serde(deserialize_with = "env::map")]
-    pub env: BTreeMap<String, EnvSource>,
-    /// Names of variables inherited besides the usual ones.
-    pub pass_env: Vec<String>,
-    /// Whether it, the set-up script and the checks run in a sandbox.
-    #[serde(skip_serializing_if = "is_default")]
-    pub sandbox: SandboxMode,
-    /// Its network access.
-    #[serde(skip_serializing_if = "is_default")]
-    pub network: NetworkAccess,
-    /// Paths that the programs of the project may write besides their own, `~/` for the home
-    /// directory. By default: the state of known agents and package caches.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub write: Option<Vec<String>>,
-}
-
-impl AgentSettings {
-    /// The access of a session to network and files.
-    pub fn confinement(&self) -> Confinement {
-        Confinement {
-            sandbox: self.sandbox,
-            network: self.network,
-            write: self.write.clone(),
-            held_out: None,
-        }
-    }
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
-}
-
-impl Default for AgentSettings {
-    fn default() -> Self {
-        Self {
-            command: Vec::new(),
-            timeout: Seconds(3600),
-            silence_timeout: Seconds(900),
-            env: BTreeMap::new(),
-            pass_env: Vec::new(),
-            sandbox: SandboxMode::Auto,
-            network: NetworkAccess::On,
-            write: None,
-        }
-    }
 }
 
 /// `[limits]`: per run of a feature.

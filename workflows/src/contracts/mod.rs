@@ -27,8 +27,10 @@ mod checks;
 mod claim;
 mod feedback;
 mod git;
+mod model;
 mod outside;
 mod project;
+mod tool;
 
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, WentBack};
@@ -43,8 +45,12 @@ pub use git::{
     MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree,
     Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
 };
+pub use model::{
+    Block, CallModel, Message, ModelAnswer, ModelCall, ModelStop, ToolCall, ToolSpec, Usage,
+};
 pub use outside::OutsideChange;
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};
+pub use tool::{ToolOutcome, ToolUse, UseTool};
 
 use std::time::Duration;
 

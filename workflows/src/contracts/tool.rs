@@ -1,0 +1,70 @@
+//! A tool call of the built-in agent.
+
+use std::time::Duration;
+
+use longhaul_engine::{Activity, Delays, Policy};
+use serde::{Deserialize, Serialize};
+
+use crate::backlog::FeatureId;
+use crate::settings::AgentSettings;
+
+use super::{ProjectRef, ToolCall};
+
+/// Performs a tool call in a work tree. A failed tool is an answer, not a failure of the activity:
+/// the model reads it.
+///
+/// Reading and editing tools are idempotent. A shell command is guarded: if the engine crashed
+/// while it ran, the probe answers that its outcome is unknown, and the model decides.
+#[derive(Debug)]
+pub struct UseTool;
+
+impl Activity for UseTool {
+    const NAME: &'static str = "use_tool";
+    type Input = ToolUse;
+    type Output = ToolOutcome;
+
+    fn policy(input: &ToolUse) -> Policy {
+        let policy = if input.call.name == ToolUse::SHELL {
+            Policy { retry: Delays::none(), ..Policy::guarded() }
+        } else {
+            Policy::idempotent()
+        };
+        // The tool has its own timeout; this one is the last resort.
+        Policy { start_to_close: input.agent.timeout.duration() + Duration::from_mins(5), ..policy }
+    }
+}
+
+/// Input of [`UseTool`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolUse {
+    /// The project.
+    pub project: ProjectRef,
+    /// The feature.
+    pub feature: FeatureId,
+    /// The work tree.
+    pub worktree: String,
+    /// The agent: its environment, its sandbox and its limits.
+    pub agent: AgentSettings,
+    /// The directory of held-out checks, hidden from the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<String>,
+    /// The call.
+    pub call: ToolCall,
+}
+
+impl ToolUse {
+    /// The tool that runs a command.
+    pub const SHELL: &'static str = "shell";
+}
+
+/// Output of [`UseTool`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOutcome {
+    /// The text for the model, within the size limit.
+    pub text: String,
+    /// Whether the tool failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    /// The duration.
+    pub duration_ms: u64,
+}

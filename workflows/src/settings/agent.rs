@@ -1,0 +1,205 @@
+//! `[agent]`: the program or model that does the work.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::env::{self, EnvSource};
+use super::sandbox::{Confinement, NetworkAccess, SandboxMode};
+use super::{Seconds, is_default};
+
+/// What runs the sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Driver {
+    /// Any program: `[agent] command`. Its exit code is its claim.
+    #[default]
+    Command,
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+    /// opencode.
+    Opencode,
+    /// Longhaul's own agent, over the API of a model: `[agent.api]`.
+    Api,
+}
+
+/// The HTTP interface of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// Anthropic's Messages API.
+    #[default]
+    Anthropic,
+    /// Chat completions, as of OpenAI, vLLM, Ollama and llama.cpp.
+    Openai,
+}
+
+/// `[agent.api]`: the model of the built-in agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ApiSettings {
+    /// The interface.
+    pub protocol: Protocol,
+    /// The URL before `/v1/…`; by default that of the provider.
+    pub url: Option<String>,
+    /// The environment variable with the key; by default that of the provider, and none if that
+    /// variable is not set and `url` is given.
+    pub key_env: Option<String>,
+    /// The model that summarises; by default the one that works.
+    pub summary_model: Option<String>,
+    /// The most tokens of an answer.
+    pub max_output: u64,
+    /// The timeout of a model call.
+    pub timeout: Seconds,
+}
+
+impl Default for ApiSettings {
+    fn default() -> Self {
+        Self {
+            protocol: Protocol::Anthropic,
+            url: None,
+            key_env: None,
+            summary_model: None,
+            max_output: 8192,
+            timeout: Seconds(600),
+        }
+    }
+}
+
+/// `[agent.context]`: the size of the context window, and what happens as it fills. The thresholds
+/// are parts of the window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ContextSettings {
+    /// The window in tokens.
+    pub window: u64,
+    /// Where a checkpoint is taken.
+    pub checkpoint_at: f64,
+    /// Where the conversation is summarised.
+    pub compact_at: f64,
+    /// Where a fresh session takes over.
+    pub handoff_at: f64,
+    /// The most summaries in one session; the next threshold is a handoff.
+    pub compactions: u32,
+}
+
+impl Eq for ContextSettings {}
+
+impl Default for ContextSettings {
+    fn default() -> Self {
+        Self {
+            window: 200_000,
+            checkpoint_at: 0.70,
+            compact_at: 0.85,
+            handoff_at: 0.90,
+            compactions: 3,
+        }
+    }
+}
+
+/// Reads `agent = "claude"` as a table with that driver.
+pub(super) fn by_name_or_table<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<AgentSettings, D::Error> {
+    deserializer.deserialize_any(NameOrTable)
+}
+
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = AgentSettings;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("a table, or the name of a driver")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<AgentSettings, E> {
+        let driver = Driver::deserialize(name.into_deserializer())?;
+        Ok(AgentSettings { driver, ..AgentSettings::default() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<AgentSettings, A::Error> {
+        AgentSettings::deserialize(MapAccessDeserializer::new(table))
+    }
+}
+
+/// `[agent]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AgentSettings {
+    /// What runs the sessions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub driver: Driver,
+    /// The model, by the name that the driver knows; by default the choice of the program. The
+    /// driver `api` needs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Further arguments of the program that the driver starts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The model of the driver `api`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub api: ApiSettings,
+    /// The context window.
+    #[serde(skip_serializing_if = "is_default")]
+    pub context: ContextSettings,
+    /// The program and its arguments. A program with a slash in it is relative to the root of the
+    /// user's checkout.
+    pub command: Vec<String>,
+    /// The timeout of a session.
+    pub timeout: Seconds,
+    /// The longest time without a sign of life: output, a changed file in its tree, or CPU time.
+    pub silence_timeout: Seconds,
+    /// Variables passed to it, without their values: the log holds names and sources only.
+    #[serde(deserialize_with = "env::map")]
+    pub env: BTreeMap<String, EnvSource>,
+    /// Names of variables inherited besides the usual ones.
+    pub pass_env: Vec<String>,
+    /// Whether it, the set-up script and the checks run in a sandbox.
+    #[serde(skip_serializing_if = "is_default")]
+    pub sandbox: SandboxMode,
+    /// Its network access.
+    #[serde(skip_serializing_if = "is_default")]
+    pub network: NetworkAccess,
+    /// Paths that the programs of the project may write besides their own, `~/` for the home
+    /// directory. By default: the state of known agents and package caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write: Option<Vec<String>>,
+}
+
+impl AgentSettings {
+    /// The access of a session to network and files.
+    pub fn confinement(&self) -> Confinement {
+        Confinement {
+            sandbox: self.sandbox,
+            network: self.network,
+            write: self.write.clone(),
+            held_out: None,
+        }
+    }
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        Self {
+            driver: Driver::Command,
+            model: None,
+            args: Vec::new(),
+            api: ApiSettings::default(),
+            context: ContextSettings::default(),
+            command: Vec::new(),
+            timeout: Seconds(3600),
+            silence_timeout: Seconds(900),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            sandbox: SandboxMode::Auto,
+            network: NetworkAccess::On,
+            write: None,
+        }
+    }
+}
