@@ -46,7 +46,7 @@ pub enum SessionPermit {
         forgiven: u32,
         /// The agent to use from now on: the current one does not work, and the settings name
         /// another.
-        agent: Option<AgentSettings>,
+        agent: Option<Box<AgentSettings>>,
     },
     /// The target has moved since the baseline failed: start from it and run the baseline again.
     Rebase,

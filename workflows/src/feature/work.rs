@@ -281,7 +281,7 @@ impl Work {
     }
 
     /// Applies a granted session. Failed sessions explained by an outage of the agent do not count.
-    pub(super) fn take_permit(&mut self, forgiven: u32, agent: Option<AgentSettings>) {
+    pub(super) fn take_permit(&mut self, forgiven: u32, agent: Option<Box<AgentSettings>>) {
         self.progress.outage_sessions += forgiven;
         self.progress.failed_sessions = self.progress.failed_sessions.saturating_sub(forgiven);
         self.forgiven.failed_sessions =
@@ -290,7 +290,7 @@ impl Work {
             self.feedback.problem = None;
         }
         if let Some(agent) = agent {
-            self.brief.settings.agent = agent;
+            self.brief.settings.agent = *agent;
         }
     }
 

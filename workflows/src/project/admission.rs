@@ -374,11 +374,11 @@ impl Memory {
         feature: &FeatureId,
         request: &SessionRequest,
         now: Option<DateTime<Utc>>,
-    ) -> Result<(u32, Option<AgentSettings>), SessionsPaused> {
+    ) -> Result<(u32, Option<Box<AgentSettings>>), SessionsPaused> {
         let settings = self.settings.agent.clone();
         let is_open = self.admissions.breaker(&request.agent).is_open();
         let (agent, replaced) = if is_open && settings.command != request.agent {
-            (settings.command.clone(), Some(settings))
+            (settings.command.clone(), Some(Box::new(settings)))
         } else {
             (request.agent.clone(), None)
         };
