@@ -13,4 +13,8 @@ pub mod narrative;
 pub mod project;
 pub mod projection;
 pub mod prompt;
+/// A session of the built-in agent.
+pub mod session {
+    pub mod tools;
+}
 pub mod settings;
