@@ -9,3 +9,4 @@ mod machine;
 pub mod process;
 pub mod project;
 pub mod session;
+pub mod tools;

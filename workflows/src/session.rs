@@ -8,7 +8,7 @@ mod act;
 mod conversation;
 mod handoff;
 mod progress;
-mod tools;
+pub mod tools;
 mod window;
 
 use async_trait::async_trait;
@@ -26,9 +26,8 @@ use crate::feature::Note;
 
 pub use act::ANSWER;
 pub(crate) use act::step;
-pub use handoff::{HandoffAcknowledged, HandoffDecision, HandoffPrepared};
+pub use handoff::{HandoffAcknowledged, HandoffDecision, HandoffPrepared, summary_tool};
 pub use progress::{SessionPhase, SessionProgress};
-pub use tools::{ToolArgs, specs};
 
 use conversation::Conversation;
 use window::Need;

@@ -6,7 +6,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, RunId};
 use longhaul_workflows::contracts::{
-    BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, SessionInput,
+    BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, SessionInput, ToolSpec,
 };
 use longhaul_workflows::settings::Confinement;
 use longhaul_workflows::{prompt, session};
@@ -87,7 +87,7 @@ impl Handler<BeginSession> for HostedHandler {
             write_package(&files, handoff).map_err(|error| unwritable(&files, &error))?;
         }
         tracing::info!(run = %attempt.run, session = session.number, sandbox, "a session begins");
-        Ok(Begun { landed: None, sandbox, folder, texts, tools: session::specs() })
+        Ok(Begun { landed: None, sandbox, folder, texts, tools: tools() })
     }
 }
 
@@ -102,6 +102,10 @@ impl Handler<EndSession> for HostedHandler {
         }
         Ok(Ended { notes: files.notes().unwrap_or_default() })
     }
+}
+
+fn tools() -> Vec<ToolSpec> {
+    session::tools::specs().into_iter().chain([session::summary_tool()]).collect()
 }
 
 /// The run of the feature: that of a session is below it.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
     Block, EndInput, EndSession, Handoff, Message, ModelStop, Seal, SealInput, SessionEnding,
-    Summary,
+    Summary, ToolSpec,
 };
 
 use super::conversation::Conversation;
@@ -195,7 +195,19 @@ fn summary_in(block: &Block) -> Option<Summary> {
 }
 
 /// The tool with which a model gives a summary.
-pub(super) const SUMMARY: &str = "summary";
+const SUMMARY: &str = "summary";
+
+/// That tool. It is always offered, because providers cache the tools with the prompt.
+pub fn summary_tool() -> ToolSpec {
+    ToolSpec {
+        name: SUMMARY.into(),
+        description:
+            "Gives a summary of the conversation. Call it only when you are asked to: the \
+                      summary then replaces the conversation."
+                .into(),
+        schema: schemars::schema_for!(Summary).as_value().to_string(),
+    }
+}
 
 fn text_of(blocks: &[Block]) -> Summary {
     let texts: Vec<&str> = blocks
