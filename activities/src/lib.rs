@@ -6,6 +6,7 @@ mod disk;
 pub mod files;
 pub mod git;
 mod machine;
+pub mod model;
 pub mod process;
 pub mod project;
 pub mod session;

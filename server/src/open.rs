@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use longhaul_activities::{checks, git, process, project, session, tools};
+use longhaul_activities::{checks, git, model, process, project, session, tools};
 use longhaul_engine::{Engine, Handlers, Options, Parts, SystemClock, Workflows};
 use longhaul_storage::SledStore;
 use longhaul_workflows::batch::BatchWorkflow;
@@ -88,6 +88,7 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
             supervisor.clone(),
             git.clone(),
         ))
+        .with::<contracts::CallModel>(model::ModelHandler::new(data_dir, git.clone()))
         .with::<contracts::RunSession>(session::SessionHandler::new(
             data_dir,
             supervisor.clone(),

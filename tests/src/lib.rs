@@ -16,3 +16,5 @@ pub mod terminal;
 pub mod wait;
 pub mod witness;
 pub mod xml;
+
+pub use longhaul_model_server as model_server;

@@ -1,0 +1,69 @@
+//! The files of model calls: answers by call, and the cache of conversations.
+//!
+//! Both are in `sessions/<run>/model/` of the data directory, so pruning a run removes them, and
+//! the next owner of the directory removes half-written ones. Until then they take about as much
+//! space as the events of the run. A fork has a run of its own and sends its conversation once
+//! again.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::{Attempt, Payload};
+use longhaul_workflows::contracts::{ModelAnswer, ModelCall};
+use serde::{Deserialize, Serialize};
+
+use crate::files::placed::{self, Links};
+use crate::process::{make_folder_durably, run_folder_name, write_durably};
+
+/// The longest file of an answer, in bytes.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+/// A stored answer, with the digest of its input.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    call: String,
+    /// blake3 of the input. A rewound run can reach the same call with another input.
+    input: String,
+    answer: ModelAnswer,
+}
+
+/// The files of one call, the same for each of its attempts.
+#[derive(Debug, Clone)]
+pub(super) struct CallFiles {
+    folder: PathBuf,
+    slot: String,
+    call: String,
+    input: String,
+}
+
+impl CallFiles {
+    pub(super) fn new(data_dir: &Path, attempt: &Attempt, call: &ModelCall) -> Self {
+        let folder = data_dir.join("sessions").join(run_folder_name(&attempt.run)).join("model");
+        let input = blake3::hash(Payload::of(call).as_bytes()).to_hex().to_string();
+        Self { folder, slot: attempt.slot.to_string(), call: attempt.key(), input }
+    }
+
+    /// The directory with the conversations of the run.
+    pub(super) fn conversations(&self) -> PathBuf {
+        self.folder.clone()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join(format!("answer-{}.json", self.slot))
+    }
+
+    /// The answer of this call, if it was received before.
+    pub(super) fn answer(&self) -> Option<ModelAnswer> {
+        let content = placed::read(&self.file(), Links::Refused, LONGEST).ok()??;
+        let kept: Kept = serde_json::from_slice(&content).ok()?;
+        (kept.call == self.call && kept.input == self.input).then_some(kept.answer)
+    }
+
+    /// Stores the answer durably: from here on the request is not sent again, even after a crash.
+    pub(super) fn keep(&self, answer: &ModelAnswer) -> io::Result<()> {
+        make_folder_durably(&self.folder)?;
+        let kept =
+            Kept { call: self.call.clone(), input: self.input.clone(), answer: answer.clone() };
+        write_durably(&self.file(), &serde_json::to_vec(&kept)?)
+    }
+}

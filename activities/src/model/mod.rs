@@ -1,0 +1,184 @@
+//! Model calls: Anthropic's Messages API and OpenAI's chat completions.
+//!
+//! Reading order: `chain` (the conversation of a call), `exchange` (one request and its answer),
+//! `refusal` (the classes of errors), `files` (what outlives a crash). Of each protocol, one module
+//! composes requests and one reads the events of answers.
+
+mod anthropic;
+mod anthropic_answer;
+mod chain;
+mod client;
+mod exchange;
+mod files;
+mod key;
+mod live;
+mod openai;
+mod openai_answer;
+mod received;
+mod refusal;
+mod size;
+mod wait;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use longhaul_engine::{Attempt, Failure, Handler, Probe};
+use longhaul_workflows::contracts::{CallModel, Message, ModelAnswer, ModelCall, ModelStop, Usage};
+use longhaul_workflows::settings::Protocol;
+
+use crate::git::GitHandlers;
+
+use chain::Conversation;
+use client::Clients;
+use exchange::{Answered, Exchange};
+use files::CallFiles;
+use key::Key;
+use refusal::Refusal;
+
+pub use live::ModelEvent;
+
+/// The handler of [`CallModel`].
+#[derive(Debug, Clone)]
+pub struct ModelHandler {
+    data_dir: PathBuf,
+    git: GitHandlers,
+    clients: Clients,
+}
+
+impl ModelHandler {
+    /// A handler that keeps its files in a data directory, which must exist, and finds projects by
+    /// the paths of these handlers.
+    pub fn new(data_dir: impl AsRef<Path>, git: GitHandlers) -> Self {
+        Self { data_dir: data_dir.as_ref().to_owned(), git, clients: Clients::default() }
+    }
+
+    /// Sends the conversation; an answer that tells of a full window is an answer.
+    async fn request(
+        &self,
+        call: &ModelCall,
+        conversation: &Conversation,
+        key: &Key,
+        attempt: &Attempt,
+    ) -> Result<Answered, Failure> {
+        let url = exchange::url(call)?;
+        let clients = self.clients.clone();
+        let client_url = url.clone();
+        // Reads the certificates of the system.
+        let client = blocking(move || clients.for_url(&client_url)).await?;
+        let messages = conversation.messages();
+        let exchange = Exchange { call, messages, key, client, url, attempt };
+        let outcome = tokio::select! {
+            outcome = exchange.perform() => outcome,
+            () = attempt.cancelled() => return Err(Failure::cancelled()),
+        };
+        match outcome {
+            Ok(mut answered) => {
+                if is_shortened(call, messages, answered.received.usage) {
+                    answered.received.stop = Some(ModelStop::ContextFull);
+                    answered.received.blocks.clear();
+                }
+                Ok(answered)
+            }
+            Err(Refusal::ContextFull) => {
+                let mut received = received::Received::default();
+                received.stop = Some(ModelStop::ContextFull);
+                received.usage = Some(Usage::default());
+                received.model.clone_from(&call.model);
+                Ok(Answered { received, request_id: None })
+            }
+            Err(Refusal::Failure(failure)) => Err(failure),
+        }
+    }
+}
+
+/// Whether a server of one's own has silently dropped the begin of the prompt, as Ollama does.
+fn is_shortened(call: &ModelCall, messages: &[Message], usage: Option<Usage>) -> bool {
+    let may_be = call.api.protocol == Protocol::Openai && call.api.url.is_some();
+    may_be
+        && usage.is_some_and(|usage| size::is_shortened(messages, usage.input + usage.cache_read))
+}
+
+#[async_trait]
+impl Handler<CallModel> for ModelHandler {
+    async fn perform(&self, call: ModelCall, attempt: &Attempt) -> Result<ModelAnswer, Failure> {
+        let began = Instant::now();
+        let files = CallFiles::new(&self.data_dir, attempt, &call);
+        let root = self.git.root_of(&call.project);
+        let prepare = {
+            let (files, call) = (files.clone(), call.clone());
+            move || {
+                if let Some(answer) = files.answer() {
+                    return Ok(Prepared::Answered(Box::new(answer)));
+                }
+                let conversation = Conversation::of(&files.conversations(), &call)?;
+                Ok(Prepared::Request(conversation, Key::of(&call, &root)?))
+            }
+        };
+        let (mut conversation, key) = match blocking(prepare).await? {
+            Prepared::Answered(answer) => return Ok(*answer),
+            Prepared::Request(conversation, key) => (conversation, key),
+        };
+        let answered = self.request(&call, &conversation, &key, attempt).await?;
+        let answer = answer(&mut conversation, answered, began.elapsed());
+        let kept = answer.clone();
+        let run = attempt.run.clone();
+        blocking(move || {
+            // The log records the answer next. A crash before that repeats the request; failing
+            // here would repeat it for certain.
+            if let Err(error) = files.keep(&kept) {
+                tracing::warn!(%run, %error, "the answer of a model is not kept in its file");
+            }
+            if let Err(error) = conversation.save() {
+                tracing::warn!(%run, %error, "a conversation is not kept in the cache");
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(answer)
+    }
+
+    async fn probe(&self, call: ModelCall, attempt: &Attempt) -> Probe<ModelAnswer> {
+        let files = CallFiles::new(&self.data_dir, attempt, &call);
+        match blocking(move || Ok(files.answer())).await {
+            Ok(answer) => answer.map_or(Probe::NotLanded, Probe::Landed),
+            Err(failure) => crate::machine::unknown_outcome(failure),
+        }
+    }
+}
+
+/// The state of a call before its request.
+enum Prepared {
+    Answered(Box<ModelAnswer>),
+    Request(Conversation, Key),
+}
+
+/// The answer of the activity. It becomes a message of the conversation, unless it is empty.
+fn answer(conversation: &mut Conversation, answered: Answered, took: Duration) -> ModelAnswer {
+    let Answered { received, request_id } = answered;
+    let stop = received.stop.unwrap_or(ModelStop::EndTurn);
+    let usage = received.usage;
+    let usage = usage.unwrap_or_else(|| size::estimate(conversation.messages(), &received.blocks));
+    if stop != ModelStop::ContextFull {
+        conversation.push(Message::Model { blocks: received.blocks.clone() });
+    }
+    ModelAnswer {
+        head: conversation.head().to_owned(),
+        blocks: received.blocks,
+        stop,
+        usage,
+        model: received.model,
+        request_id,
+        duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+/// Runs work on files outside of the threads that drive runs.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => Err(Failure::retryable(format!("the work on files was cut off: {error}"))),
+    }
+}
