@@ -14,6 +14,7 @@ mod differs;
 mod flow;
 mod golden;
 mod held_out;
+mod hosted;
 mod import;
 mod kill;
 mod locks;

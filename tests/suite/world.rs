@@ -148,7 +148,7 @@ impl World {
 }
 
 /// The id of a project; nothing if it has none yet.
-fn id_of(project: &Project) -> String {
+pub(super) fn id_of(project: &Project) -> String {
     longhaul_tests::project::git(&project.root(), &["config", "longhaul.id"]).unwrap_or_default()
 }
 

@@ -81,10 +81,12 @@ impl ModelHandler {
                 Ok(answered)
             }
             Err(Refusal::ContextFull) => {
-                let mut received = received::Received::default();
-                received.stop = Some(ModelStop::ContextFull);
-                received.usage = Some(Usage::default());
-                received.model.clone_from(&call.model);
+                let received = received::Received {
+                    stop: Some(ModelStop::ContextFull),
+                    usage: Some(Usage::default()),
+                    model: call.model.clone(),
+                    ..Default::default()
+                };
                 Ok(Answered { received, request_id: None })
             }
             Err(Refusal::Failure(failure)) => Err(failure),

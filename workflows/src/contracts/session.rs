@@ -173,6 +173,8 @@ fn part(text: &mut String, title: &str, content: &str) {
 fn list(text: &mut String, title: &str, items: &[String]) {
     if !items.is_empty() {
         text.push_str(&format!("\n## {title}\n\n"));
-        items.iter().for_each(|item| text.push_str(&format!("- {item}\n")));
+        for item in items {
+            text.push_str(&format!("- {item}\n"));
+        }
     }
 }
