@@ -165,7 +165,7 @@ impl Place {
         loop {
             match self.dir.symlink_metadata(here(existing)) {
                 Ok(_) => break,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if is_absent(&error) => {}
                 Err(error) => return Err(self.fault("write", path, &error)),
             }
             rest.extend(existing.file_name());
@@ -215,7 +215,9 @@ impl Target {
     /// Replaces the content. After a crash or a power cut the file has the old content or the new.
     /// A hard link elsewhere keeps the old one.
     pub(super) fn write(&self, root: &Path, content: &[u8]) -> Result<(), Fault> {
-        let name = format!(".longhaul-{}", uuid::Uuid::new_v4().simple());
+        // Git leaves out files of this pattern.
+        let unique = uuid::Uuid::new_v4().simple().to_string();
+        let name = format!(".longhaul-{}", &unique[..6]);
         let written = self.write_by(&name, content);
         if written.is_err() {
             // The file may not exist; the first error counts.
@@ -278,6 +280,10 @@ fn must_be_file(path: &Path, found: &Metadata) -> Result<(), Fault> {
     Err(format!("{} is a {} and not a file.", quoted(path), kind_of(found)).into())
 }
 
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// `cap-std` takes no empty path.
 fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
@@ -294,7 +300,7 @@ fn fault_at(root: &Path, verb: &str, path: &Path, error: &io::Error) -> Fault {
     if leads_out {
         return Fault::Tool(format!("{shown} is a link that leads out of the work tree."));
     }
-    if error.kind() == io::ErrorKind::NotFound {
+    if is_absent(error) {
         return Fault::Tool(format!("{shown} does not exist."));
     }
     let message = format!("Cannot {verb} {shown}: {error}.");
@@ -317,5 +323,33 @@ pub(super) fn shown(name: &OsStr) -> String {
         text.escape_debug().to_string()
     } else {
         text.into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
+
+    #[test]
+    fn only_errors_of_the_machine_fail_the_call() {
+        let fault = |errno: Errno| {
+            let error = io::Error::from_raw_os_error(errno as i32);
+            match fault_at(Path::new("/"), "write", Path::new("a"), &error) {
+                Fault::Tool(text) => text,
+                Fault::Call(failure) => {
+                    assert_eq!(failure.kind, FailureKind::Machine);
+                    failure.message
+                }
+            }
+        };
+        let full = "disk full on /: Cannot write `a`: No space left on device (os error 28).";
+        assert_eq!(fault(Errno::ENOSPC), full);
+        let none = "no file descriptors left: Cannot write `a`: Too many open files (os error 24).";
+        assert_eq!(fault(Errno::EMFILE), none);
+        assert_eq!(fault(Errno::ENOENT), "`a` does not exist.");
+        let long = "Cannot write `a`: File name too long (os error 36).";
+        assert_eq!(fault(Errno::ENAMETOOLONG), long);
     }
 }

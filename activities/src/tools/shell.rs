@@ -48,7 +48,7 @@ impl ToolHandler {
         let ran = self.setup.runner.run(&spec, attempt).await;
         let secrets = &command.variables.secrets;
         let answer = match ran {
-            Ok(finished) => answer(&spec, &finished, secrets).await,
+            Ok(finished) => answer(&spec, &finished, secrets),
             Err(failure) => Err(told(failure)),
         };
         tree.settle().await.map_err(Fault::Call)?;
@@ -110,7 +110,7 @@ impl ToolHandler {
 }
 
 /// The text for the model: the output and its end.
-async fn answer(spec: &Spec, finished: &Finished, secrets: &Secrets) -> Result<Answer, Fault> {
+fn answer(spec: &Spec, finished: &Finished, secrets: &Secrets) -> Result<Answer, Fault> {
     let failed = finished.exit_code != Some(0);
     // A failure on a full disk proves nothing about the work.
     if let Some(cause) = machine::full(&spec.folder).filter(|_| failed) {
