@@ -37,11 +37,12 @@ impl GitHandlers {
         Ok(())
     }
 
-    /// The ref with the files that the tree had before this attempt made it again.
+    /// The commit with the files that the tree had before this attempt made it again. The private
+    /// repository has the object, and not the ref.
     pub(crate) async fn rescued(&self, wanted: &Wanted<'_>) -> Result<Option<String>, Failure> {
         let rescue = rescue_ref(&wanted.attempt.run, wanted.attempt.slot);
         let repository = self.repository(wanted.project).await?;
-        Ok(repository.commit_of(&rescue).await?.map(|_| rescue))
+        repository.commit_of(&rescue).await
     }
 
     async fn feature_tree(&self, wanted: &Wanted<'_>) -> Result<(Repository, Tree), Failure> {

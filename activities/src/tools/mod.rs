@@ -7,14 +7,16 @@
 mod edit;
 mod place;
 mod read;
+mod ready;
 mod search;
 mod shell;
+mod target;
 mod text;
 mod walk;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -22,16 +24,16 @@ use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Payload, Probe};
 use longhaul_workflows::contracts::{ToolOutcome, ToolUse, UseTool};
 use longhaul_workflows::session::tools::ToolArgs;
 use longhaul_workflows::settings::AgentSettings;
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use crate::checks::SetUp;
-use crate::git::{GitHandlers, Wanted, WorkTree};
+use crate::git::GitHandlers;
 use crate::machine;
 use crate::process::{Runner, Supervisor};
 use crate::project;
 
 use edit::{Edit, Site};
 use place::{Fault, Place};
+use ready::wanted;
 use search::Scope;
 use shell::{Command, told};
 use text::Secrets;
@@ -41,13 +43,11 @@ const SECRET_NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
 /// The variables with the keys of providers.
 const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 
-type Locks = HashMap<PathBuf, Weak<RwLock<()>>>;
-
 /// Performs the tool calls of a model.
 #[derive(Debug, Clone)]
 pub struct ToolHandler {
     setup: SetUp,
-    locks: Arc<Mutex<Locks>>,
+    locks: ready::Locks,
 }
 
 /// The answer of a tool.
@@ -64,63 +64,11 @@ struct Variables {
     secrets: Secrets,
 }
 
-/// A work tree, locked for a call.
-struct Ready {
-    tree: WorkTree,
-    /// What the model must know about the tree.
-    notice: Option<String>,
-    _held: Held,
-}
-
-#[expect(dead_code, reason = "the locks are held, not used")]
-enum Held {
-    Shared(OwnedRwLockReadGuard<()>),
-    Alone(OwnedRwLockWriteGuard<()>),
-}
-
 impl ToolHandler {
     /// A handler that keeps its files in a data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
         let setup = SetUp { runner: Runner::new(data_dir, supervisor), git };
         Self { setup, locks: Arc::default() }
-    }
-
-    fn lock(&self, worktree: &str) -> Arc<RwLock<()>> {
-        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        locks.retain(|_, lock| lock.strong_count() > 0);
-        if let Some(lock) = locks.get(Path::new(worktree)).and_then(Weak::upgrade) {
-            return lock;
-        }
-        let lock = Arc::default();
-        locks.insert(worktree.into(), Arc::downgrade(&lock));
-        lock
-    }
-
-    /// The work tree. A call that only reads shares it.
-    async fn ready(&self, wanted: &Wanted<'_>, only_reads: bool) -> Result<Ready, Failure> {
-        let git = &self.setup.git;
-        let lock = self.lock(wanted.worktree);
-        if only_reads {
-            let held = Held::Shared(Arc::clone(&lock).read_owned().await);
-            if let Some(tree) = git.steady_tree(wanted).await? {
-                return Ok(Ready { tree, notice: None, _held: held });
-            }
-        }
-        let held = Held::Alone(lock.write_owned().await);
-        git.trust_if_system_ran_on(wanted).await?;
-        if let Some(tree) = git.steady_tree(wanted).await? {
-            return Ok(Ready { tree, notice: None, _held: held });
-        }
-        let tree = self.setup.work_tree(wanted).await?;
-        // A failed set-up must not run again before the next call: it would reset the tree.
-        tree.end_setup(Some(&tree.at()?))?;
-        let notice = git.rescued(wanted).await?.map(|rescued| {
-            format!(
-                "[The work tree was made again from its last commit, because the machine stopped. \
-                 Its files as they were then: `git show {rescued}`.]\n"
-            )
-        });
-        Ok(Ready { tree, notice, _held: held })
     }
 
     /// The variables of the agent. Their values must not reach an answer.
@@ -168,7 +116,7 @@ impl ToolHandler {
         if tree.is_in_use().map_err(Fault::Call)? {
             tree.settle().await.map_err(Fault::Call)?;
         }
-        with_notice(ready.notice, answer)
+        ready.told(answer)
     }
 }
 
@@ -270,16 +218,6 @@ impl FileCall {
     }
 }
 
-fn wanted<'a>(input: &'a ToolUse, attempt: &'a Attempt) -> Wanted<'a> {
-    Wanted {
-        project: &input.project,
-        feature: &input.feature,
-        worktree: &input.worktree,
-        commit: None,
-        attempt,
-    }
-}
-
 /// The name of the record of an edit. A rewound run can reach the same call with another input.
 fn record_name(input: &ToolUse, attempt: &Attempt) -> String {
     let mut hasher = blake3::Hasher::new();
@@ -298,13 +236,4 @@ fn inherited_secrets(agent: &AgentSettings) -> impl Iterator<Item = (String, Str
     let key = agent.api.key_env.as_deref();
     let names = passed.chain(key).chain(KEYS);
     names.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
-}
-
-fn with_notice(notice: Option<String>, answer: Result<Answer, Fault>) -> Result<Answer, Fault> {
-    let Some(notice) = notice else { return answer };
-    match answer {
-        Ok(answer) => Ok(Answer { text: notice + &answer.text, ..answer }),
-        Err(Fault::Tool(text)) => Err(Fault::Tool(notice + &text)),
-        machine => machine,
-    }
 }

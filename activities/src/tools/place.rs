@@ -3,11 +3,11 @@
 //! swapped in meanwhile does not lead out either.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, FileTypeExt, Metadata, OpenOptions, OpenOptionsExt, PermissionsExt};
+use cap_std::fs::{Dir, FileTypeExt, Metadata, OpenOptions, OpenOptionsExt};
 use longhaul_engine::{Failure, FailureKind};
 use nix::fcntl::OFlag;
 
@@ -36,18 +36,8 @@ impl From<String> for Fault {
 /// A work tree.
 #[derive(Debug)]
 pub(super) struct Place {
-    dir: Dir,
+    pub(super) dir: Dir,
     root: PathBuf,
-}
-
-/// A file to be replaced.
-#[derive(Debug)]
-pub(super) struct Target {
-    /// The directory that holds it.
-    folder: Dir,
-    name: OsString,
-    /// The file for display, relative to the tree.
-    shown: PathBuf,
 }
 
 impl Place {
@@ -134,109 +124,8 @@ impl Place {
         Ok((found, entries.next().is_some()))
     }
 
-    /// Finds the file to write at a path, links within the tree followed, and creates its
-    /// directories if `creates`.
-    pub(super) fn target(&self, path: &Path, creates: bool) -> Result<Target, Fault> {
-        let real = self.real(path)?;
-        if real.iter().any(|part| part.eq_ignore_ascii_case(GIT)) {
-            let shown = quoted(path);
-            return Err(format!("{shown} belongs to git: use git in `shell` instead.").into());
-        }
-        let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
-            return Err(format!("{} is a directory and not a file.", quoted(path)).into());
-        };
-        if creates {
-            self.create_folders(parent)?;
-        }
-        let folder = self.dir.open_dir(here(parent));
-        let folder = folder.map_err(|error| self.fault("open the directory of", path, &error))?;
-        match folder.symlink_metadata(name) {
-            Ok(found) => must_be_file(path, &found)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && creates => {}
-            Err(error) => return Err(self.fault("write", path, &error)),
-        }
-        Ok(Target { folder, name: name.to_owned(), shown: path.to_owned() })
-    }
-
-    /// A path without links: the existing part of it resolved, the rest as it is.
-    fn real(&self, path: &Path) -> Result<PathBuf, Fault> {
-        let mut existing = path;
-        let mut rest = Vec::new();
-        loop {
-            match self.dir.symlink_metadata(here(existing)) {
-                Ok(_) => break,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(self.fault("write", path, &error)),
-            }
-            rest.extend(existing.file_name());
-            existing = existing.parent().unwrap_or(Path::new(""));
-        }
-        // Not with `canonicalize` alone: it opens the file, which blocks on a named pipe.
-        let found = self.dir.metadata(here(existing));
-        let found = found.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                format!("{} is a link to a missing file: write that file.", quoted(existing)).into()
-            }
-            _ => self.fault("write", path, &error),
-        })?;
-        if !rest.is_empty() && !found.is_dir() {
-            let shown = quoted(existing);
-            return Err(format!("{shown} is a {} and not a directory.", kind_of(&found)).into());
-        }
-        if !found.is_dir() {
-            must_be_file(path, &found)?;
-        }
-        let real = self.dir.canonicalize(here(existing));
-        let mut real = real.map_err(|error| self.fault("write", path, &error))?;
-        real.extend(rest.iter().rev());
-        Ok(real.components().filter(|part| *part != Component::CurDir).collect())
-    }
-
-    /// Creates a directory and those above it, durable against a power cut.
-    fn create_folders(&self, folder: &Path) -> Result<(), Fault> {
-        if self.dir.is_dir(here(folder)) {
-            return Ok(());
-        }
-        let above = folder.parent().unwrap_or(Path::new(""));
-        self.create_folders(above)?;
-        let created = match self.dir.create_dir(folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => self.dir.open_dir(here(above)).and_then(|above| sync(&above)),
-        };
-        created.map_err(|error| self.fault("make the directory", folder, &error))
-    }
-
-    fn fault(&self, verb: &str, path: &Path, error: &io::Error) -> Fault {
+    pub(super) fn fault(&self, verb: &str, path: &Path, error: &io::Error) -> Fault {
         fault_at(&self.root, verb, path, error)
-    }
-}
-
-impl Target {
-    /// Replaces the content. After a crash or a power cut the file has the old content or the new.
-    /// A hard link elsewhere keeps the old one.
-    pub(super) fn write(&self, root: &Path, content: &[u8]) -> Result<(), Fault> {
-        let name = format!(".longhaul-{}", uuid::Uuid::new_v4().simple());
-        let written = self.write_by(&name, content);
-        if written.is_err() {
-            // The file may not exist; the first error counts.
-            let _ = self.folder.remove_file(&name);
-        }
-        written.map_err(|error| fault_at(root, "write", &self.shown, &error))
-    }
-
-    fn write_by(&self, temporary: &str, content: &[u8]) -> io::Result<()> {
-        let old = self.folder.symlink_metadata(&self.name).ok();
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        let mut file = self.folder.open_with(temporary, &options)?;
-        if let Some(old) = old {
-            let mode = old.permissions().mode() & 0o777;
-            file.set_permissions(cap_std::fs::Permissions::from_mode(mode))?;
-        }
-        file.write_all(content)?;
-        file.sync_all()?;
-        self.folder.rename(temporary, &self.folder, &self.name)?;
-        sync(&self.folder)
     }
 }
 
@@ -262,7 +151,7 @@ impl Kind {
     }
 }
 
-fn kind_of(found: &Metadata) -> &'static str {
+pub(super) fn kind_of(found: &Metadata) -> &'static str {
     match Kind::of(found.file_type()) {
         Kind::File => "file",
         Kind::Folder => "directory",
@@ -271,30 +160,25 @@ fn kind_of(found: &Metadata) -> &'static str {
     }
 }
 
-fn must_be_file(path: &Path, found: &Metadata) -> Result<(), Fault> {
+pub(super) fn must_be_file(path: &Path, found: &Metadata) -> Result<(), Fault> {
     if found.is_file() {
         return Ok(());
     }
     Err(format!("{} is a {} and not a file.", quoted(path), kind_of(found)).into())
 }
 
-/// `cap-std` takes no empty path.
-fn here(path: &Path) -> &Path {
-    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn sync(folder: &Dir) -> io::Result<()> {
-    folder.open(".")?.sync_all()
-}
-
-fn fault_at(root: &Path, verb: &str, path: &Path, error: &io::Error) -> Fault {
+pub(super) fn fault_at(root: &Path, verb: &str, path: &Path, error: &io::Error) -> Fault {
     let shown = quoted(path);
     let leads_out =
         error.kind() == io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
     if leads_out {
         return Fault::Tool(format!("{shown} is a link that leads out of the work tree."));
     }
-    if error.kind() == io::ErrorKind::NotFound {
+    if is_absent(error) {
         return Fault::Tool(format!("{shown} does not exist."));
     }
     let message = format!("Cannot {verb} {shown}: {error}.");
@@ -317,5 +201,33 @@ pub(super) fn shown(name: &OsStr) -> String {
         text.escape_debug().to_string()
     } else {
         text.into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::errno::Errno;
+
+    use super::*;
+
+    #[test]
+    fn only_errors_of_the_machine_fail_the_call() {
+        let fault = |errno: Errno| {
+            let error = io::Error::from_raw_os_error(errno as i32);
+            match fault_at(Path::new("/"), "write", Path::new("a"), &error) {
+                Fault::Tool(text) => text,
+                Fault::Call(failure) => {
+                    assert_eq!(failure.kind, FailureKind::Machine);
+                    failure.message
+                }
+            }
+        };
+        let full = "disk full on /: Cannot write `a`: No space left on device (os error 28).";
+        assert_eq!(fault(Errno::ENOSPC), full);
+        let none = "no file descriptors left: Cannot write `a`: Too many open files (os error 24).";
+        assert_eq!(fault(Errno::EMFILE), none);
+        assert_eq!(fault(Errno::ENOENT), "`a` does not exist.");
+        let long = "Cannot write `a`: File name too long (os error 36).";
+        assert_eq!(fault(Errno::ENAMETOOLONG), long);
     }
 }

@@ -11,4 +11,5 @@ mod sandbox;
 mod session;
 mod setup;
 mod support;
+mod tools;
 mod trees;

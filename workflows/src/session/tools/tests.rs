@@ -1,3 +1,5 @@
+//! Arguments as models write them, and the faults that a model can correct.
+
 use super::*;
 
 /// Checks the result of parsing, in one line.

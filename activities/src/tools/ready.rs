@@ -1,0 +1,97 @@
+//! The work tree of a call: ready, and locked against calls that would disturb it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use longhaul_engine::{Attempt, Failure};
+use longhaul_workflows::contracts::ToolUse;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+
+use crate::git::{Wanted, WorkTree};
+
+use super::place::Fault;
+use super::{Answer, ToolHandler};
+
+/// The locks of work trees, by path.
+pub(super) type Locks = Arc<Mutex<HashMap<PathBuf, Weak<RwLock<()>>>>>;
+
+/// A work tree, locked for a call.
+pub(super) struct Ready {
+    pub(super) tree: WorkTree,
+    /// What the model must know about the tree.
+    pub(super) notice: Option<String>,
+    _held: Held,
+}
+
+#[expect(dead_code, reason = "the locks are held, not used")]
+enum Held {
+    Shared(OwnedRwLockReadGuard<()>),
+    Alone(OwnedRwLockWriteGuard<()>),
+}
+
+impl Ready {
+    /// An answer, after the notice.
+    pub(super) fn told(self, answer: Result<Answer, Fault>) -> Result<Answer, Fault> {
+        let Some(notice) = self.notice else { return answer };
+        match answer {
+            Ok(answer) => Ok(Answer { text: notice + &answer.text, ..answer }),
+            Err(Fault::Tool(text)) => Err(Fault::Tool(notice + &text)),
+            failure => failure,
+        }
+    }
+}
+
+impl ToolHandler {
+    fn lock(&self, worktree: &str) -> Arc<RwLock<()>> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(Path::new(worktree)).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::default();
+        locks.insert(worktree.into(), Arc::downgrade(&lock));
+        lock
+    }
+
+    /// The work tree. A call that only reads shares it.
+    pub(super) async fn ready(
+        &self,
+        wanted: &Wanted<'_>,
+        only_reads: bool,
+    ) -> Result<Ready, Failure> {
+        let git = &self.setup.git;
+        let lock = self.lock(wanted.worktree);
+        if only_reads {
+            let held = Held::Shared(Arc::clone(&lock).read_owned().await);
+            if let Some(tree) = git.steady_tree(wanted).await? {
+                return Ok(Ready { tree, notice: None, _held: held });
+            }
+        }
+        let held = Held::Alone(lock.write_owned().await);
+        git.trust_if_system_ran_on(wanted).await?;
+        if let Some(tree) = git.steady_tree(wanted).await? {
+            return Ok(Ready { tree, notice: None, _held: held });
+        }
+        let tree = self.setup.work_tree(wanted).await?;
+        // A failed set-up must not run again before the next call: it would reset the tree.
+        tree.end_setup(Some(&tree.at()?))?;
+        let notice = git.rescued(wanted).await?.map(|rescued| {
+            format!(
+                "[The work tree was made again from its last commit, because the machine stopped. \
+                 Its files as they were then: `git show {rescued}`.]\n"
+            )
+        });
+        Ok(Ready { tree, notice, _held: held })
+    }
+}
+
+pub(super) fn wanted<'a>(input: &'a ToolUse, attempt: &'a Attempt) -> Wanted<'a> {
+    Wanted {
+        project: &input.project,
+        feature: &input.feature,
+        worktree: &input.worktree,
+        commit: None,
+        attempt,
+    }
+}
