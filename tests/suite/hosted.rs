@@ -83,8 +83,8 @@ fn the_built_in_agent_works_through_a_backlog() {
     assert_eq!(hosted.world.project.git(&["show", "main:table.txt"]), "begun\nfinished");
 
     let session = format!("{}/parser/1/1", hosted.id());
-    let history = hosted.world.call(&format!("history {session}")).exits(0);
-    history.says("scripted answered").says("write parser.txt");
+    let history = hosted.world.call(&format!("history {session}"));
+    history.exits(0).says("scripted answered").says("write parser.txt");
     hosted.world.call(&format!("describe {session}")).exits(0);
     hosted.world.call("replay --all").exits(0).says("0 diverged");
     hosted.world.call("check").exits(0).says("whole");
