@@ -15,7 +15,7 @@ use super::{Work, turn};
 pub struct SessionRequest {
     /// Why it needs a session.
     pub reason: SessionReason,
-    /// The command of its agent.
+    /// The identity of its agent.
     pub agent: Vec<String>,
     /// The files that its work changes or conflicts in, relative to the root.
     pub files: Vec<String>,
@@ -60,7 +60,7 @@ pub enum SessionPermit {
 /// The signal `session_ended`: the outcome of a granted session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEnded {
-    /// The command of the agent.
+    /// The identity of the agent.
     pub agent: Vec<String>,
     /// The outcome.
     pub result: SessionResult,
@@ -127,7 +127,7 @@ pub(super) async fn report(
     work: &Work,
     result: SessionResult,
 ) -> Result<(), Stop> {
-    let ended = SessionEnded { agent: work.brief.settings.agent.command.clone(), result };
+    let ended = SessionEnded { agent: work.brief.settings.agent.identity(), result };
     context.signal(turn::project(work)?, SessionEnded::SIGNAL, &ended).await
 }
 
@@ -136,8 +136,9 @@ impl SessionResult {
     pub(super) fn of(session: &SessionReport, has_changed: bool) -> Self {
         let last_words = prompt::last_words(&session.output_tail);
         match &session.ending {
-            SessionEnding::Failed { reason, lacks_command } if !has_changed => {
-                Self::Failed { ending: reason.clone(), last_words, started: !lacks_command }
+            SessionEnding::Failed { reason, .. } if !has_changed => {
+                let started = session.has_working_agent();
+                Self::Failed { ending: reason.clone(), last_words, started }
             }
             SessionEnding::NotStarted { reason } => {
                 Self::Failed { ending: reason.clone(), last_words: String::new(), started: false }

@@ -229,7 +229,7 @@ impl Work {
             Some(Problem::CheckFailed { merged_with: Some(_), .. }) => resolves = true,
             _ => {}
         }
-        let agent = self.brief.settings.agent.command.clone();
+        let agent = self.brief.settings.agent.identity();
         SessionRequest { reason: self.reason, agent, files, resolves, broken: self.broken.clone() }
     }
 

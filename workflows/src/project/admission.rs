@@ -377,8 +377,8 @@ impl Memory {
     ) -> Result<(u32, Option<AgentSettings>), SessionsPaused> {
         let settings = self.settings.agent.clone();
         let is_open = self.admissions.breaker(&request.agent).is_open();
-        let (agent, replaced) = if is_open && settings.command != request.agent {
-            (settings.command.clone(), Some(settings))
+        let (agent, replaced) = if is_open && settings.identity() != request.agent {
+            (settings.identity(), Some(settings))
         } else {
             (request.agent.clone(), None)
         };

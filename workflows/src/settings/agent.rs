@@ -28,6 +28,19 @@ pub enum Driver {
     Api,
 }
 
+impl Driver {
+    /// Its name in the settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Api => "api",
+        }
+    }
+}
+
 /// The HTTP interface of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -149,7 +162,8 @@ pub struct AgentSettings {
     #[serde(skip_serializing_if = "is_default")]
     pub context: ContextSettings,
     /// The program and its arguments. A program with a slash in it is relative to the root of the
-    /// user's checkout.
+    /// user's checkout. With the driver of a known agent: its program, by default the one with the
+    /// name of the driver, and arguments before those of the driver.
     pub command: Vec<String>,
     /// The timeout of a session.
     pub timeout: Seconds,
@@ -173,6 +187,16 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// The words that identify the agent where its failures are counted: its command, or its
+    /// driver, program and model.
+    pub fn identity(&self) -> Vec<String> {
+        if self.driver == Driver::Command {
+            return self.command.clone();
+        }
+        let driver = [self.driver.as_str().to_owned()];
+        driver.into_iter().chain(self.command.clone()).chain(self.model.clone()).collect()
+    }
+
     /// The access of a session to network and files.
     pub fn confinement(&self) -> Confinement {
         Confinement {
