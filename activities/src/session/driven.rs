@@ -66,7 +66,7 @@ impl SessionHandler {
             let end = record.end(&finished);
             let is_unknown = matches!(end.outcome, AgentOutcome::Crashed | AgentOutcome::Protocol);
             if is_resumed && is_unknown && !record.has_worked() {
-                tracing::warn!(
+                tracing::info!(
                     run = %job.attempt.run,
                     conversation = before.conversation,
                     reason = end.message,

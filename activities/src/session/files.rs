@@ -9,8 +9,8 @@ use longhaul_engine::{Attempt, Payload};
 use longhaul_workflows::contracts::{AgentProgress, SessionInput, SessionReport};
 use serde::{Deserialize, Serialize};
 
-use crate::files::placed::{self, Links};
 use super::driven::KeptConversation;
+use crate::files::placed::{self, Links};
 use crate::process::{make_folder_durably, readable_end, run_folder_name, write_durably};
 
 /// The limit of an agent's notes in bytes; of longer notes, the end is read.

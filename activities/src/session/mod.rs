@@ -326,11 +326,7 @@ fn ending(finished: &Finished, files: &SessionFiles) -> SessionEnding {
     }
 }
 
-fn report_of(
-    finished: &Finished,
-    job: &Job<'_>,
-    ending: SessionEnding,
-) -> SessionReport {
+fn report_of(finished: &Finished, job: &Job<'_>, ending: SessionEnding) -> SessionReport {
     let (notes, unread_notes) = match job.files.notes() {
         Ok(notes) => (notes, None),
         Err(reason) => (String::new(), Some(reason)),

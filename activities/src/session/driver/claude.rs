@@ -38,10 +38,7 @@ impl AgentDriver for Claude {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities {
-            chooses_conversation: true,
-            reports_whole_usage: false,
-        }
+        Abilities { chooses_conversation: true, reports_whole_usage: false }
     }
 
     fn args(&self, launch: &Launch<'_>) -> Vec<String> {
@@ -124,8 +121,7 @@ impl Reader for ClaudeReader {
             "result" => self.result(&event),
             "rate_limit_event" => {
                 let info = event.get("rate_limit_info");
-                let is_rejected =
-                    info.is_some_and(|info| text(info, "/status") == "rejected");
+                let is_rejected = info.is_some_and(|info| text(info, "/status") == "rejected");
                 if is_rejected {
                     self.resets_at =
                         info.and_then(|info| info.get("resetsAt")).and_then(Value::as_i64);
@@ -219,10 +215,14 @@ impl ClaudeReader {
 
     /// The usage of a result replaces that of the messages, whose output is incomplete.
     fn finish_turn(&mut self, event: &Value) {
-        self.messages.clear();
+        let messages = std::mem::take(&mut self.messages);
         let models = event.get("model_usage_since_last_result").and_then(Value::as_object);
         let Some(models) = models.filter(|models| !models.is_empty()) else {
-            self.finished += usage(&event["usage"], &NAMES);
+            if event["usage"].is_object() {
+                self.finished += usage(&event["usage"], &NAMES);
+            } else {
+                messages.into_values().for_each(|message| self.finished += message);
+            }
             let cost = micros(event, "/total_cost_usd").unwrap_or_default();
             self.cost_micros = self.cost_micros.max(cost);
             return;
@@ -249,6 +249,10 @@ impl ClaudeReader {
             message = errors.join("\n");
         }
         let outcome = self.outcome(event, &message);
+        if outcome == AgentOutcome::Interrupted {
+            // The text is a diagnosis of the program itself.
+            message = "interrupted".into();
+        }
         let end = End::new(outcome, message);
         match self.resets_at {
             Some(at) if outcome == AgentOutcome::RateLimited => End { delay: until(at), ..end },
@@ -323,12 +327,8 @@ fn until(at: i64) -> Option<Duration> {
 }
 
 /// Input, output, cache read, cache write, as messages and results name them.
-const NAMES: [&str; 4] = [
-    "/input_tokens",
-    "/output_tokens",
-    "/cache_read_input_tokens",
-    "/cache_creation_input_tokens",
-];
+const NAMES: [&str; 4] =
+    ["/input_tokens", "/output_tokens", "/cache_read_input_tokens", "/cache_creation_input_tokens"];
 /// The same in the usage by model.
 const MODEL_NAMES: [&str; 4] =
     ["/inputTokens", "/outputTokens", "/cacheReadInputTokens", "/cacheCreationInputTokens"];

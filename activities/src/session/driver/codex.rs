@@ -10,9 +10,7 @@ use serde_json::Value;
 
 use super::event::{content, number, summary, text};
 use super::preflight::Given;
-use super::{
-    Abilities, AgentDriver, AgentEvent, Conversation, End, Launch, Reader, class_of,
-};
+use super::{Abilities, AgentDriver, AgentEvent, Conversation, End, Launch, Reader, class_of};
 
 #[derive(Debug)]
 pub(super) struct Codex;
@@ -23,16 +21,14 @@ impl AgentDriver for Codex {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities {
-            chooses_conversation: false,
-            reports_whole_usage: true,
-        }
+        Abilities { chooses_conversation: false, reports_whole_usage: true }
     }
 
     fn args(&self, launch: &Launch<'_>) -> Vec<String> {
         let mut args = vec!["exec", "--json", "--skip-git-repo-check"];
         // It can only read by default, and after a resume again.
-        let sandbox = ["--sandbox", "-s", "--full-auto", "--dangerously-bypass-approvals-and-sandbox"];
+        let sandbox =
+            ["--sandbox", "-s", "--full-auto", "--dangerously-bypass-approvals-and-sandbox"];
         if !launch.sets(&sandbox) {
             args.extend(["--sandbox", "workspace-write"]);
         }
@@ -110,7 +106,10 @@ impl Reader for CodexReader {
             }
             "turn.completed" => {
                 let end = End::new(AgentOutcome::Completed, "");
-                vec![AgentEvent::Usage { usage: usage(&event["usage"]), cost_micros: None }, AgentEvent::Ended(end)]
+                vec![
+                    AgentEvent::Usage { usage: usage(&event["usage"]), cost_micros: None },
+                    AgentEvent::Ended(end),
+                ]
             }
             "turn.failed" => {
                 let mut message = text(&event, "/error/message");
@@ -168,9 +167,10 @@ impl CodexReader {
 fn tool(item: &Value) -> Option<(String, String)> {
     Some(match text(item, "/type").as_str() {
         "command_execution" => ("shell".into(), text(item, "/command")),
-        "mcp_tool_call" => {
-            (format!("{}/{}", text(item, "/server"), text(item, "/tool")), summary(&item["arguments"]))
-        }
+        "mcp_tool_call" => (
+            format!("{}/{}", text(item, "/server"), text(item, "/tool")),
+            summary(&item["arguments"]),
+        ),
         "file_change" => {
             let changes = item["changes"].as_array().into_iter().flatten();
             let paths: Vec<_> = changes.map(|change| text(change, "/path")).collect();

@@ -76,9 +76,11 @@ pub(super) fn content(value: &Value) -> String {
 
 /// The argument of a tool call that shows best what it does.
 pub(super) fn summary(input: &Value) -> String {
-    const TELLING: [&str; 9] = [
-        "command", "file_path", "filePath", "path", "pattern", "query", "url", "note", "prompt",
-    ];
+    const TELLING: [&str; 9] =
+        ["command", "file_path", "filePath", "path", "pattern", "query", "url", "note", "prompt"];
     let found = TELLING.iter().find_map(|name| input.get(name)?.as_str());
-    found.map_or_else(|| if input.is_null() { String::new() } else { input.to_string() }, str::to_owned)
+    found.map_or_else(
+        || if input.is_null() { String::new() } else { input.to_string() },
+        str::to_owned,
+    )
 }

@@ -22,10 +22,7 @@ impl AgentDriver for Opencode {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities {
-            chooses_conversation: false,
-            reports_whole_usage: false,
-        }
+        Abilities { chooses_conversation: false, reports_whole_usage: false }
     }
 
     fn args(&self, launch: &Launch<'_>) -> Vec<String> {
@@ -159,9 +156,7 @@ fn tool(part: &Value) -> Vec<AgentEvent> {
 fn finished(reason: &str) -> Option<End> {
     match reason {
         "stop" => Some(End::new(AgentOutcome::Completed, "")),
-        "length" => {
-            Some(End::new(AgentOutcome::TurnLimit, "the answer reached its length limit"))
-        }
+        "length" => Some(End::new(AgentOutcome::TurnLimit, "the answer reached its length limit")),
         "content-filter" => Some(End::new(AgentOutcome::Refused, "the answer was filtered")),
         _ => None,
     }

@@ -80,14 +80,20 @@ pub async fn preflight(root: &Path, agent: &AgentSettings) -> Preflight {
 }
 
 /// The inherited environment of an agent; the values of `[agent] env` are not in it.
-pub(in crate::session) fn environment(driver: &dyn AgentDriver, agent: &AgentSettings) -> Environment {
+pub(in crate::session) fn environment(
+    driver: &dyn AgentDriver,
+    agent: &AgentSettings,
+) -> Environment {
     let own = driver.pass_env().iter().map(|name| (*name).to_owned());
     let names: Vec<String> = agent.pass_env.iter().cloned().chain(own).collect();
     let defaults = driver.env().iter().copied();
     let env = Environment::chosen(&names);
-    defaults.fold(env, |env, (name, value)| {
-        if env.get(name).is_some() { env } else { env.with(name, value) }
-    })
+    defaults.fold(
+        env,
+        |env, (name, value)| {
+            if env.get(name).is_some() { env } else { env.with(name, value) }
+        },
+    )
 }
 
 /// Why a program cannot be started. A name with a slash is relative to the project, any other is

@@ -138,8 +138,7 @@ impl<'a> Record<'a> {
             (None, _) => {
                 let ending = finished.ending();
                 let note = mem::take(&mut self.last_note);
-                let message =
-                    if note.is_empty() { ending } else { format!("{ending}, `{note}`") };
+                let message = if note.is_empty() { ending } else { format!("{ending}, `{note}`") };
                 End::new(AgentOutcome::Crashed, message)
             }
         }
@@ -258,7 +257,8 @@ impl Observer for Record<'_> {
         let silence = self.silence.unwrap_or(RETRIES);
         let retries = self.retrying.as_ref().map(|(_, since)| *since + RETRIES.min(silence));
         let waits_for_model = self.open.is_empty() && !self.is_answering;
-        let silent = self.silence.filter(|_| waits_for_model).map(|limit| self.progressed_at + limit);
+        let silent =
+            self.silence.filter(|_| waits_for_model).map(|limit| self.progressed_at + limit);
         retries.into_iter().chain(silent).min()
     }
 }

@@ -97,7 +97,9 @@ pub(super) fn render(event: &AgentEvent) -> String {
         AgentEvent::ToolRefused { name, reason, .. } => {
             format!("! {name} was refused{}\n", after_colon(reason))
         }
-        AgentEvent::Retrying(end) => format!("! request failed, tried again{}\n", after_colon(&end.message)),
+        AgentEvent::Retrying(end) => {
+            format!("! request failed, tried again{}\n", after_colon(&end.message))
+        }
         AgentEvent::Compacted { before: Some(before), after: Some(after) } => {
             format!("* conversation summarised: {before} tokens became {after}\n")
         }
