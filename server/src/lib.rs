@@ -52,7 +52,7 @@ pub use maintenance::{
 };
 pub use open::{Limits, open, workflows};
 pub use order::Order;
-pub use project::{Project, check as check_project, restore_checkouts, why_not};
+pub use project::{Project, check as check_project, restore_checkouts};
 pub use refused::refuse_within_session;
 pub use request::{Request, RequestError};
 pub use rewind::{

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use longhaul_activities::git::{self, GitHandlers};
-use longhaul_activities::{confine, project};
+use longhaul_activities::{confine, project, session};
 use longhaul_engine::{Failure, FailureKind, RunId};
 use longhaul_workflows::backlog::Backlog;
 use longhaul_workflows::contracts::ProjectRef;
-use nix::unistd::{AccessFlags, access};
+use longhaul_workflows::settings::{AgentSettings, Driver};
 
 use crate::error::Result;
 use crate::lock_state::LockState;
@@ -55,24 +55,17 @@ fn refusal(failure: Failure) -> RequestError {
 /// branch exist, the dependencies have an order. Returns notes on the list.
 pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     let loaded = project::load(root).await.map_err(refusal)?;
-    let settings = root.join("longhaul.toml");
-    let settings = settings.display();
     confine::in_force(loaded.settings.agent.sandbox)
         .map_err(|failure| RequestError::Failed { reason: failure.to_string() })?;
-    let program = loaded.settings.agent.command.first().filter(|program| !program.is_empty());
-    let program = program.ok_or_else(|| {
-        RequestError::refused(format!("{settings}: no agent; set `command` under [agent]"))
-    })?;
-    if let Some(problem) = why_not(root, program) {
-        let advice = "install it, or correct `command` under [agent]";
-        return Err(RequestError::refused(format!(
-            "{settings}: the agent `{program}` {problem}; {advice}"
-        )));
+    if loaded.settings.agent.driver != Driver::Api {
+        check_agent(root, &loaded.settings.agent).await?;
     }
     if loaded.settings.project.target.is_some()
         && !git::has_branch(root, &loaded.target).await.map_err(refusal)?
     {
         let advice = "correct `target` under [project], or make the branch";
+        let settings = root.join("longhaul.toml");
+        let settings = settings.display();
         return Err(RequestError::refused(format!(
             "{settings}: there is no branch `{}`; {advice}",
             loaded.target
@@ -90,22 +83,24 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     Ok(loaded.notes.iter().map(|note| format!("{list}: {note}")).collect())
 }
 
-/// Why a program cannot be started. A name with a slash is relative to the project, any other is
-/// searched in `PATH`.
-pub fn why_not(root: &Path, program: &str) -> Option<&'static str> {
-    let is_program = |file: &Path| file.is_file() && access(file, AccessFlags::X_OK).is_ok();
-    if !program.contains('/') {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        return std::env::split_paths(&path)
-            .all(|dir| !is_program(&dir.join(program)))
-            .then_some("is not there");
+/// Checks that the agent can be started, and that a known one is logged in as far as that can be
+/// told without a call.
+async fn check_agent(root: &Path, agent: &AgentSettings) -> Result<(), RequestError> {
+    let settings = root.join("longhaul.toml");
+    let settings = settings.display();
+    let found = session::preflight(root, agent).await;
+    let program = found.program.ok_or_else(|| {
+        RequestError::refused(format!("{settings}: no agent; set `command` under [agent]"))
+    })?;
+    if let Some(problem) = found.problem {
+        let advice = "install it, or correct `command` under [agent]";
+        return Err(RequestError::refused(format!(
+            "{settings}: the agent `{program}` {problem}; {advice}"
+        )));
     }
-    match root.join(program) {
-        file if is_program(&file) => None,
-        file if file.is_file() => {
-            Some("is no program: its file may not be executed (`chmod +x` makes it one)")
-        }
-        _ => Some("is not there"),
+    match found.login {
+        Some(login) => Err(RequestError::refused(format!("{settings}: {login}"))),
+        None => Ok(()),
     }
 }
 

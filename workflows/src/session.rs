@@ -19,10 +19,12 @@ use longhaul_engine::{
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
-    BeginInput, BeginSession, Begun, Block, EndInput, EndSession, Handoff, ModelAnswer, ModelStop,
-    SealInput, SessionEnding, SessionInput, SessionReport, Summary, ToolCall,
+    AgentFacts, AgentOutcome, BeginInput, BeginSession, Begun, Block, CallModel, EndInput,
+    EndSession, Handoff, ModelAnswer, ModelStop, SealInput, SessionEnding, SessionInput,
+    SessionReport, Summary, ToolCall,
 };
 use crate::feature::Note;
+use crate::settings::Driver;
 
 pub use act::ANSWER;
 pub(crate) use act::step;
@@ -93,6 +95,8 @@ struct Session {
     overflows: u32,
     /// Sub-agents started.
     delegated: u32,
+    /// The outcome, if the session fails.
+    outcome: AgentOutcome,
 }
 
 /// How a turn of the loop continues.
@@ -112,6 +116,7 @@ impl Session {
             idle: 0,
             overflows: 0,
             delegated: 0,
+            outcome: AgentOutcome::Protocol,
             begun: None,
             start,
         }
@@ -175,6 +180,7 @@ impl Session {
         match answer.stop {
             ModelStop::ContextFull => return self.overflow(context).await,
             ModelStop::Refusal => {
+                self.outcome = AgentOutcome::Refused;
                 return Ok(Next::End(failed("the model refused the task")));
             }
             ModelStop::MaxTokens if calls.is_empty() => {
@@ -251,8 +257,10 @@ impl Session {
         let now = context.now().await?;
         let duration = self.progress.begun_at.map_or(0, |begun| (now - begun).num_milliseconds());
         let begun = self.begun.as_ref();
+        let facts = self.facts(&ending);
         Ok(SessionReport {
             ending,
+            agent: Some(facts),
             notes,
             unread_notes: None,
             duration_ms: u64::try_from(duration).unwrap_or(0),
@@ -263,8 +271,31 @@ impl Session {
         })
     }
 
+    fn facts(&self, ending: &SessionEnding) -> AgentFacts {
+        let outcome = match ending {
+            SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => AgentOutcome::Completed,
+            SessionEnding::ContextFull => AgentOutcome::ContextFull,
+            SessionEnding::Failed { .. } | SessionEnding::NotStarted { .. } => self.outcome,
+        };
+        AgentFacts {
+            driver: Driver::Api.as_str().to_owned(),
+            version: None,
+            model: Some(self.progress.model.clone()).filter(|model| !model.is_empty()),
+            conversation: None,
+            outcome,
+            usage: self.progress.usage,
+            cost_micros: None,
+            refused: Vec::new(),
+        }
+    }
+
     /// The ending after a failed activity.
-    fn failed(&self, failure: Failure) -> SessionEnding {
+    fn failed(&mut self, failure: Failure) -> SessionEnding {
+        self.outcome = match failure.code.as_deref() {
+            Some(CallModel::AUTH) => AgentOutcome::Auth,
+            Some(CallModel::BILLING) => AgentOutcome::Billing,
+            _ => AgentOutcome::Protocol,
+        };
         if self.begun.is_none() || self.progress.turns == 0 {
             return SessionEnding::NotStarted { reason: failure.message };
         }

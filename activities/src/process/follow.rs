@@ -7,10 +7,10 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdin};
 use tokio::time::Instant;
 
-use super::Limits;
 use super::life::Life;
 use super::output::Output;
 use super::verdict::Verdict;
+use super::{Limits, Observer, Stopped};
 
 /// How long a supervisor may take beyond its grace to end a tree before it is given up.
 const SUPERVISOR_LATE: Duration = Duration::from_secs(30);
@@ -22,7 +22,19 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub(super) enum StopReason {
     TooLong(Duration),
     Silent(Duration),
+    /// Its observer gave up.
+    GivenUp,
     Asked,
+}
+
+impl StopReason {
+    /// Why Longhaul ended it.
+    pub(super) fn kind(self) -> Stopped {
+        match self {
+            Self::GivenUp => Stopped::GivenUp,
+            Self::TooLong(_) | Self::Silent(_) | Self::Asked => Stopped::Limit,
+        }
+    }
 }
 
 /// A running supervisor. Dropping this closes the control pipe, which ends the program.
@@ -47,6 +59,7 @@ impl Running {
         grace: Duration,
         stop: impl Future<Output = ()>,
         alive: impl Fn(),
+        observer: &mut dyn Observer,
     ) -> Option<StopReason> {
         tokio::pin!(stop);
         let mut why = None;
@@ -55,9 +68,10 @@ impl Running {
             limits.total.map(|limit| (Instant::now() + limit, StopReason::TooLong(limit)));
         let silent =
             || limits.silence.map(|limit| (Instant::now() + limit, StopReason::Silent(limit)));
-        let mut deadlines = [too_long, silent()];
+        let mut deadlines = [too_long, silent(), None];
         let mut give_up_at = None;
         loop {
+            deadlines[2] = observer.gives_up_at().map(|at| (at, StopReason::GivenUp));
             let next = deadlines
                 .iter()
                 .flatten()
@@ -67,7 +81,10 @@ impl Running {
             let reason = tokio::select! {
                 piece = read(&mut self.stream, &mut buffer) => {
                     match piece {
-                        Some(length) => self.output.take(&buffer[..length]),
+                        Some(length) => {
+                            self.output.take(&buffer[..length]);
+                            observer.take(&buffer[..length]);
+                        }
                         None => self.stream = None,
                     }
                     alive();
@@ -85,9 +102,15 @@ impl Running {
                 },
                 () = until(give_up_at) => return why,
             };
-            if let StopReason::Silent(silence) = reason
-                && (self.take_pending_output(&mut buffer).await || self.life.is_seen(silence).await)
-            {
+            let is_alive = match reason {
+                StopReason::Silent(silence) => {
+                    self.take_pending_output(&mut buffer, observer).await
+                        || self.life.is_seen(silence).await
+                }
+                StopReason::GivenUp => self.take_pending_output(&mut buffer, observer).await,
+                StopReason::TooLong(_) | StopReason::Asked => false,
+            };
+            if is_alive {
                 alive();
                 deadlines[1] = silent();
                 continue;
@@ -99,21 +122,29 @@ impl Running {
     }
 
     /// Takes pending output, if any: Longhaul may have been held up, and not the program.
-    async fn take_pending_output(&mut self, buffer: &mut [u8]) -> bool {
+    async fn take_pending_output(
+        &mut self,
+        buffer: &mut [u8],
+        observer: &mut dyn Observer,
+    ) -> bool {
         let waiting = tokio::time::timeout(Duration::ZERO, read(&mut self.stream, buffer)).await;
         let Ok(Some(length)) = waiting else { return false };
         self.output.take(&buffer[..length]);
+        observer.take(&buffer[..length]);
         true
     }
 
     /// The supervisor's verdict, after the rest of the output. `None`: it died, or never ended.
-    pub(super) async fn verdict(&mut self) -> Option<Verdict> {
+    pub(super) async fn verdict(&mut self, observer: &mut dyn Observer) -> Option<Verdict> {
         self.control = None;
         let last = Instant::now() + LAST_WORDS;
         let mut buffer = vec![0; 64 * 1024];
         while self.stream.is_some() {
             match tokio::time::timeout_at(last, read(&mut self.stream, &mut buffer)).await {
-                Ok(Some(length)) => self.output.take(&buffer[..length]),
+                Ok(Some(length)) => {
+                    self.output.take(&buffer[..length]);
+                    observer.take(&buffer[..length]);
+                }
                 Ok(None) | Err(_) => self.stream = None,
             }
         }

@@ -33,7 +33,7 @@ impl Life {
         let folder = self.folder.clone();
         let since = self.at;
         self.at = SystemTime::now();
-        let measure = move || (tree::cpu_time(supervisor), has_changed(&folder, since));
+        let measure = move || (tree::cpu_time(supervisor), has_changed(&folder, since, &[]));
         let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(measure).await else {
             return false;
         };
@@ -46,8 +46,9 @@ impl Life {
     }
 }
 
-/// Whether a file in a directory was modified since a time.
-fn has_changed(folder: &Path, since: SystemTime) -> bool {
+/// Whether a file in a directory was modified since a time, outside of subdirectories with a name
+/// in `skipped`.
+pub(crate) fn has_changed(folder: &Path, since: SystemTime, skipped: &[&str]) -> bool {
     let mut folders = vec![folder.to_owned()];
     let mut looked_at = 0;
     while let Some(folder) = folders.pop() {
@@ -55,6 +56,10 @@ fn has_changed(folder: &Path, since: SystemTime) -> bool {
             looked_at += 1;
             if looked_at > LOOKED_AT {
                 return false;
+            }
+            let name = entry.file_name();
+            if skipped.iter().any(|skipped| name == *skipped) {
+                continue;
             }
             let Ok(found) = entry.metadata() else { continue };
             if found.modified().is_ok_and(|modified| modified >= since) {

@@ -11,6 +11,7 @@ mod environment;
 mod follow;
 mod holder;
 mod life;
+mod observer;
 mod origin;
 mod output;
 mod places;
@@ -27,14 +28,16 @@ mod verdict;
 pub use background::start_in_background;
 pub use environment::Environment;
 pub use holder::{Holder, holder_of};
+pub use observer::Observer;
 pub use origin::call_of;
 pub use places::{owner_id, run_folder_name};
-pub use run::{Finished, Runner};
+pub use run::{Finished, Runner, Stopped};
 pub use sandbox::{Available, Level, Network, Sandbox, available};
 pub use spec::{Limits, Spec, Supervisor};
 pub use supervise::supervise_main;
 pub use sweep::{Swept, hurry, owned, sweep};
 
+pub(crate) use life::has_changed;
 pub(crate) use output::readable_end;
 pub(crate) use places::{logs_of, make_folder_durably, write_durably};
 

@@ -16,6 +16,7 @@ use crate::machine::{self, Operation};
 
 use super::follow::{Running, StopReason};
 use super::life::Life;
+use super::observer::{Observer, Unobserved};
 use super::output::Output;
 use super::refusal::{lost_task, not_confined, not_started, stopped_by_others, supervisor_lost};
 use super::sandbox::Confined;
@@ -31,14 +32,28 @@ pub struct Runner {
     supervisor: Arc<Supervisor>,
 }
 
+/// The ending of a program whose observer gave up.
+const GIVEN_UP: &str = "waited in vain";
+
+/// Why Longhaul ended a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// It reached a limit.
+    Limit,
+    /// Its observer gave up.
+    GivenUp,
+}
+
 /// The result of a program, once all its processes have ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// Its exit code; `None` if a signal or a limit ended it.
     pub exit_code: Option<i32>,
     /// The reason if it did not exit by itself: `timed out after 600 s`, `silent for 600 s`,
-    /// `killed by signal 9`.
+    /// `killed by signal 9`, `waited in vain`.
     pub ended_by: Option<String>,
+    /// Why Longhaul ended it, if it did.
+    pub stopped: Option<Stopped>,
     /// Its run time.
     pub duration: Duration,
     /// blake3 of its whole output, in hex.
@@ -87,6 +102,17 @@ impl Runner {
         attempt: &Attempt,
         stop: impl Future<Output = ()>,
     ) -> Result<Finished, Failure> {
+        self.run_observed(spec, attempt, stop, &mut Unobserved).await
+    }
+
+    /// As [`Runner::run_until`], with an observer of its output.
+    pub async fn run_observed(
+        &self,
+        spec: &Spec,
+        attempt: &Attempt,
+        stop: impl Future<Output = ()>,
+        observer: &mut dyn Observer,
+    ) -> Result<Finished, Failure> {
         let key = attempt.key();
         let (log, file) =
             places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
@@ -101,9 +127,10 @@ impl Runner {
         let begun = Instant::now();
         let mut running =
             self.start(spec, &key, temporary.as_deref(), Output::new(log.clone(), file))?;
-        let why =
-            running.follow(&spec.limits, self.supervisor.grace, stop, || attempt.heartbeat()).await;
-        let verdict = running.verdict().await;
+        let alive = || attempt.heartbeat();
+        let grace = self.supervisor.grace;
+        let why = running.follow(&spec.limits, grace, stop, alive, observer).await;
+        let verdict = running.verdict(observer).await;
         let duration = begun.elapsed();
         let output = running.output;
         let end = move || {
@@ -140,14 +167,17 @@ impl Runner {
             (_, Some(StopReason::Silent(limit))) => {
                 (None, Some(format!("silent for {} s", limit.as_secs_f64())))
             }
+            (_, Some(StopReason::GivenUp)) => (None, Some(GIVEN_UP.into())),
             (Ending::Exited { code }, None) => (Some(code), None),
             (Ending::Signalled { signal }, None) => {
                 (None, Some(format!("killed by signal {signal}")))
             }
         };
+        let stopped = why.filter(|_| ended_by.is_some() && verdict.stopped).map(StopReason::kind);
         Ok(Finished {
             exit_code,
             ended_by,
+            stopped,
             duration,
             output_digest: kept.digest,
             output_tail: kept.tail,

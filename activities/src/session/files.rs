@@ -6,9 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Attempt, Payload};
-use longhaul_workflows::contracts::{SessionInput, SessionReport};
+use longhaul_workflows::contracts::{AgentProgress, SessionInput, SessionReport};
 use serde::{Deserialize, Serialize};
 
+use super::driven::KeptConversation;
 use crate::files::placed::{self, Links};
 use crate::process::{make_folder_durably, readable_end, run_folder_name, write_durably};
 
@@ -17,7 +18,7 @@ const NOTES: usize = 64 * 1024;
 /// The longest report, in bytes.
 const LONGEST_REPORT: u64 = 16 * 1024 * 1024;
 /// Longhaul's own directory in a tree, which no commit has.
-const OWN: &str = ".longhaul";
+pub(super) const OWN: &str = ".longhaul";
 /// The directory in it that a session and Longhaul share.
 const SHARED: &str = "session";
 const NOTES_FILE: &str = "notes.md";
@@ -38,6 +39,14 @@ struct Kept {
     /// blake3 of the input. A rewound run can reach the same call with another input.
     input: String,
     report: SessionReport,
+}
+
+/// A stored value, with the digest of the input of its call.
+#[derive(Serialize, Deserialize)]
+struct KeptWith<T> {
+    call: String,
+    input: String,
+    value: T,
 }
 
 impl SessionFiles {
@@ -163,9 +172,44 @@ impl SessionFiles {
         Ok(readable_end(&end.unwrap_or_default(), NOTES))
     }
 
+    /// Replaces the agent's notes: those of an earlier attempt stay.
+    pub(super) fn write_notes(&self, notes: &str) -> io::Result<()> {
+        fs::write(self.notes_file(), notes)
+    }
+
     /// Whether the agent reported a full context.
     pub(super) fn says_context_full(&self) -> bool {
         fs::symlink_metadata(self.context_full()).is_ok()
+    }
+
+    /// The file with the conversation of a known agent, beside the directory: a further attempt
+    /// continues it.
+    fn conversation_file(&self) -> PathBuf {
+        let mut name = self.folder.clone().into_os_string();
+        name.push(".conversation.json");
+        name.into()
+    }
+
+    /// The conversation of an earlier attempt of this call.
+    pub(super) fn conversation(&self) -> Option<KeptConversation> {
+        let text = placed::read(&self.conversation_file(), Links::Refused, LONGEST_REPORT);
+        let kept: KeptWith<KeptConversation> = serde_json::from_slice(&text.ok()??).ok()?;
+        (kept.call == self.call && kept.input == self.input).then_some(kept.value)
+    }
+
+    /// Stores the conversation. A lost one costs only a new conversation.
+    pub(super) fn keep_conversation(&self, progress: &AgentProgress, is_paused: bool) {
+        let value = KeptConversation { progress: progress.clone(), is_paused };
+        let kept = KeptWith { call: self.call.clone(), input: self.input.clone(), value };
+        let text = serde_json::to_string(&kept).unwrap_or_default();
+        if let Err(error) = write_durably(&self.conversation_file(), text.as_bytes()) {
+            tracing::warn!(call = self.call, %error, "the conversation of an agent is not kept");
+        }
+    }
+
+    /// Replaces the agent's standard input.
+    pub(super) fn write_input(&self, text: &str) -> io::Result<()> {
+        fs::write(self.input(), text)
     }
 
     /// Stores the report durably: from here on the session has ended, even after a crash.

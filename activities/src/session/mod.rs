@@ -1,5 +1,7 @@
 //! One session of an agent: the configured program, its files, and its durable report.
 
+mod driven;
+mod driver;
 mod files;
 mod hosted;
 mod progress_file;
@@ -7,6 +9,7 @@ mod progress_file;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe, RunId};
@@ -18,11 +21,13 @@ use longhaul_workflows::settings::{Confinement, Seconds};
 
 use crate::checks::SetUp;
 use crate::confine::{Places, describe, sandbox};
-use crate::git::{GitHandlers, Wanted};
+use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::machine::{self, Operation};
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 use crate::project;
 
+use driven::KeptConversation;
+pub use driver::{Preflight, Transcript, preflight, why_not};
 use files::SessionFiles;
 pub use hosted::HostedHandler;
 
@@ -73,17 +78,12 @@ impl SessionHandler {
         SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
     }
 
-    fn spec(
-        &self,
-        input: &SessionInput,
-        root: &Path,
-        tree: &Path,
-        attempt: &Attempt,
-        files: &SessionFiles,
-    ) -> Result<Spec, Failure> {
+    fn spec(&self, job: &Job<'_>, start: Start) -> Result<Spec, Failure> {
+        let Job { input, files, attempt, root, .. } = *job;
+        let tree = job.tree.path();
         let agent = &input.agent;
-        let (program, args) = command(input, root)?;
-        let env = Environment::chosen(&agent.pass_env)
+        let env = start
+            .env
             .with_all(&project::agent_env(root, &agent.env)?)
             .with("LONGHAUL_PROMPT_FILE", files.prompt())
             .with("LONGHAUL_FEATURE_FILE", files.feature())
@@ -96,12 +96,15 @@ impl SessionHandler {
         let places =
             Places { root, tree, data_dir: self.setup.runner.data_dir(), sees_held_out: false };
         let confinement = Confinement { held_out: input.held_out.clone(), ..agent.confinement() };
-        let sandbox = sandbox(&places, Some(Path::new(&program)), &env, &confinement)?;
+        let sandbox = sandbox(&places, Some(Path::new(&start.program)), &env, &confinement)?;
+        let level = describe(sandbox.as_ref());
+        tracing::info!(run = %attempt.run, session = input.number, sandbox = level, "a session begins");
+        let _ = job.sandbox.set(level);
         let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
         Ok(Spec {
-            name: "session".into(),
-            program,
-            args,
+            name: start.name,
+            program: start.program,
+            args: start.args,
             folder: tree.into(),
             env,
             input: Some(files.input()),
@@ -110,6 +113,97 @@ impl SessionHandler {
             remedy: REMEDY,
         })
     }
+
+    /// Runs the configured command to its end.
+    async fn run_command(&self, job: &Job<'_>) -> Result<SessionReport, Failure> {
+        let agent = &job.input.agent;
+        let (program, args) = driver::command_program(&agent.command, job.root)?;
+        let env = Environment::chosen(&agent.pass_env);
+        let spec = self.spec(job, Start { name: "session".into(), program, args, env })?;
+        let finished = self.setup.runner.run(&spec, job.attempt).await?;
+        Ok(report_of(&finished, job, ending(&finished, job.files)))
+    }
+
+    /// Prepares the files and the prompt, and runs the agent.
+    async fn run_agent(
+        &self,
+        input: &SessionInput,
+        attempt: &Attempt,
+        (files, tree): (&SessionFiles, &WorkTree),
+        earlier: &Earlier,
+        sandbox: &OnceLock<String>,
+    ) -> Result<SessionReport, Failure> {
+        let Earlier { rescued, conversation } = earlier;
+        let mut prompt = prompt::session(input);
+        let mut resumed = driven::RESUMED.to_owned();
+        if let Some(reference) = rescued {
+            for text in [&mut prompt, &mut resumed] {
+                let _ = write!(
+                    text,
+                    "\n# Interrupted session\n\nAn earlier session with this task was \
+                     interrupted. Its commits are here; its uncommitted work is kept: `git show \
+                     {reference}`.\n"
+                );
+            }
+        }
+        let root = self.setup.git.root_of(&input.project);
+        let job = Job { input, attempt, files, tree, root: &root, prompt: &prompt, sandbox };
+        let notes = if rescued.is_none() { files.notes().ok() } else { None };
+        files.prepare(input, &prompt).map_err(|error| job.unwritable(&error))?;
+        progress_file::copy_in(tree, &root).await?;
+        let Some(driver) = driver::of(input.agent.driver) else {
+            return self.run_command(&job).await;
+        };
+        let kept = conversation.as_ref().map(|kept| kept.progress.clone()).unwrap_or_default();
+        if !kept.conversation.is_empty() {
+            let notes = notes.filter(|_| conversation.as_ref().is_some_and(|it| it.is_paused));
+            files
+                .write_input(&resumed)
+                .and_then(|()| files.write_notes(&notes.unwrap_or_default()))
+                .map_err(|error| job.unwritable(&error))?;
+        }
+        self.drive(&job, driver, kept).await
+    }
+}
+
+/// One session to run.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    input: &'a SessionInput,
+    attempt: &'a Attempt,
+    files: &'a SessionFiles,
+    tree: &'a WorkTree,
+    /// The user's checkout.
+    root: &'a Path,
+    /// The prompt of a new conversation.
+    prompt: &'a str,
+    /// The sandbox, when it is known.
+    sandbox: &'a OnceLock<String>,
+}
+
+impl Job<'_> {
+    fn unwritable(&self, error: &std::io::Error) -> Failure {
+        let folder = self.files.folder();
+        let message =
+            format!("the files of a session cannot be written in {}: {error}", folder.display());
+        machine::failure(error, Operation::Files, folder, message, Failure::retryable)
+    }
+}
+
+/// What earlier attempts of a session left.
+struct Earlier {
+    /// The ref of their uncommitted work, which is not in the tree.
+    rescued: Option<String>,
+    conversation: Option<KeptConversation>,
+}
+
+/// The program of an agent.
+struct Start {
+    /// The name in the file name of its log.
+    name: String,
+    program: OsString,
+    args: Vec<OsString>,
+    env: Environment,
 }
 
 #[async_trait]
@@ -123,7 +217,13 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(report) = files.report() {
             return Ok(report);
         }
-        let kept = if files.exist() { self.end_interrupted(&input, attempt).await? } else { None };
+        let conversation = files.conversation().or_else(|| recorded_conversation(attempt));
+        let is_paused = conversation.as_ref().is_some_and(|kept| kept.is_paused);
+        let rescued = if files.exist() && !is_paused {
+            self.end_interrupted(&input, attempt).await?
+        } else {
+            None
+        };
         if let Some(landed) =
             landed(&self.setup.git, &input, &attempt.run, files.exist_of_run()).await?
         {
@@ -139,48 +239,22 @@ impl Handler<RunSession> for SessionHandler {
         let tree = self.setup.work_tree(&wanted).await?;
         tree.watch_target(&input.target, attempt).await?;
         let files = files.in_tree(tree.path());
-        let mut prompt = prompt::session(&input);
-        if let Some(reference) = kept {
-            let _ = write!(
-                prompt,
-                "\n# Interrupted session\n\nAn earlier session with this task was interrupted. Its \
-                 commits are here; its uncommitted work is kept: `git show {reference}`.\n"
-            );
-        }
-        let unwritable = |error: std::io::Error| {
-            let folder = files.folder();
-            let message = format!(
-                "the files of a session cannot be written in {}: {error}",
-                folder.display()
-            );
-            machine::failure(&error, Operation::Files, folder, message, Failure::retryable)
-        };
-        files.prepare(&input, &prompt).map_err(unwritable)?;
-        let root = self.setup.git.root_of(&input.project);
-        progress_file::copy_in(&tree, &root).await?;
-        let spec = self.spec(&input, &root, tree.path(), attempt, &files);
-        let sandbox = describe(spec.as_ref().ok().and_then(|spec| spec.sandbox.as_ref()));
-        tracing::info!(run = %attempt.run, session = input.number, sandbox, "a session begins");
-        let ran = match spec {
-            Ok(spec) => self.setup.runner.run(&spec, attempt).await,
-            Err(failure) => Err(failure),
-        };
-        let finished = match ran {
-            Ok(finished) => finished,
+        let earlier = Earlier { rescued, conversation };
+        let sandbox = OnceLock::new();
+        let ran = self.run_agent(&input, attempt, (&files, &tree), &earlier, &sandbox).await;
+        let report = match ran {
+            Ok(report) => report,
             Err(failure) if failure.kind == FailureKind::Terminal => {
-                return Ok(without_agent(
-                    SessionEnding::NotStarted { reason: failure.message },
-                    sandbox,
-                ));
+                let ending = SessionEnding::NotStarted { reason: failure.message };
+                let sandbox = sandbox.into_inner().unwrap_or_else(|| describe(None));
+                return Ok(without_agent(ending, sandbox));
             }
             Err(failure) => return Err(failure),
         };
-        let report = report(&finished, &files, sandbox);
-        if matches!(report.ending, SessionEnding::Failed { .. })
+        if let SessionEnding::Failed { reason, .. } = &report.ending
             && let Some(cause) = machine::full(tree.path())
         {
-            let message = format!("{cause}: the agent failed there ({})", finished.ending());
-            return Err(Failure::machine(message));
+            return Err(Failure::machine(format!("{cause}: the agent failed there ({reason})")));
         }
         // The report proves that the session has ended: its work must survive a power cut first.
         tree.settle().await?;
@@ -205,23 +279,10 @@ impl Handler<RunSession> for SessionHandler {
     }
 }
 
-/// The program of an agent and its arguments, resolved from the user's checkout.
-fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>), Failure> {
-    let Some((program, args)) =
-        input.agent.command.split_first().filter(|(program, _)| !program.is_empty())
-    else {
-        let root = root.display();
-        return Err(Failure::terminal(format!(
-            "no agent is configured in {root}/longhaul.toml: set `[agent] command` to a program \
-             and its arguments, for example command = [\"./agent.sh\"]"
-        )));
-    };
-    let program = if program.contains('/') {
-        root.join(program.trim_start_matches("./")).into()
-    } else {
-        program.into()
-    };
-    Ok((program, args.iter().map(Into::into).collect()))
+/// The conversation that an earlier attempt recorded in the history.
+fn recorded_conversation(attempt: &Attempt) -> Option<KeptConversation> {
+    let progress = attempt.progress.as_ref()?.read().ok()?;
+    Some(KeptConversation { progress, is_paused: false })
 }
 
 /// Whether the session's work has already landed: the log of its run has lost its end.
@@ -244,8 +305,9 @@ fn without_agent(ending: SessionEnding, sandbox: String) -> SessionReport {
     SessionReport { sandbox, ..SessionReport::without_agent(ending) }
 }
 
-fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> SessionReport {
-    let ending = match finished.exit_code {
+/// The claim of a command.
+fn ending(finished: &Finished, files: &SessionFiles) -> SessionEnding {
+    match finished.exit_code {
         Some(_) if files.says_context_full() => SessionEnding::ContextFull,
         Some(0) => SessionEnding::ClaimsDone,
         Some(CONTEXT_FULL) => SessionEnding::ContextFull,
@@ -253,8 +315,11 @@ fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> Session
             let lacks_command = code.is_some_and(|code| LACKS_COMMAND.contains(&code));
             SessionEnding::Failed { reason: finished.ending(), lacks_command }
         }
-    };
-    let (notes, unread_notes) = match files.notes() {
+    }
+}
+
+fn report_of(finished: &Finished, job: &Job<'_>, ending: SessionEnding) -> SessionReport {
+    let (notes, unread_notes) = match job.files.notes() {
         Ok(notes) => (notes, None),
         Err(reason) => (String::new(), Some(reason)),
     };
@@ -266,6 +331,7 @@ fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> Session
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),
         log: finished.log.to_string_lossy().into_owned(),
-        sandbox,
+        sandbox: job.sandbox.get().cloned().unwrap_or_default(),
+        agent: None,
     }
 }

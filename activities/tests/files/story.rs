@@ -175,6 +175,7 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
 pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
     SessionReport {
         sandbox: String::new(),
+        agent: None,
         ending,
         notes: notes.into(),
         unread_notes: None,

@@ -11,7 +11,7 @@ use longhaul_workflows::settings::{AgentSettings, EnvSource};
 
 use super::support::{World, attempt, supervisor, wait_for};
 
-fn input(world: &World) -> SessionInput {
+pub(crate) fn input(world: &World) -> SessionInput {
     SessionInput {
         project: world.project(),
         target: "main".into(),
@@ -35,7 +35,7 @@ fn handler(world: &World) -> SessionHandler {
     SessionHandler::new(world.path("data"), supervisor(), world.handlers())
 }
 
-async fn perform(world: &World, input: SessionInput) -> Result<SessionReport, Failure> {
+pub(crate) async fn perform(world: &World, input: SessionInput) -> Result<SessionReport, Failure> {
     handler(world).perform(input, &attempt("shop/login", 3)).await
 }
 

@@ -149,6 +149,7 @@ impl Handler<RunSession> for Sessions {
         state.branches.insert(feature, commit);
         Ok(SessionReport {
             sandbox: String::new(),
+            agent: None,
             ending: SessionEnding::ClaimsDone,
             notes: String::new(),
             unread_notes: None,

@@ -127,6 +127,7 @@ impl Handler<RunSession> for World {
 fn report(input: &SessionInput, ending: SessionEnding, notes: &str) -> SessionReport {
     SessionReport {
         sandbox: String::new(),
+        agent: None,
         ending,
         notes: notes.into(),
         unread_notes: None,

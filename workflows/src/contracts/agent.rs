@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Check, Feature};
 use crate::settings::AgentSettings;
 
-use super::{Feedback, ProjectRef};
+use super::{AgentFacts, Feedback, ProjectRef};
 
 activity! {
     /// Runs the configured command as an agent in a work tree until it ends. A failed session is a
@@ -133,6 +133,7 @@ impl SessionReport {
             output_tail: String::new(),
             log: String::new(),
             sandbox: String::new(),
+            agent: None,
         }
     }
 }
@@ -169,4 +170,7 @@ pub struct SessionReport {
     /// The sandbox that it ran in: `bubblewrap`, `landlock` or `none`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sandbox: String,
+    /// Facts about the agent, if its driver reads its events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentFacts>,
 }

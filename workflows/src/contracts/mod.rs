@@ -25,6 +25,7 @@ mod agent;
 mod back;
 mod checks;
 mod claim;
+mod driven;
 mod feedback;
 mod git;
 mod model;
@@ -40,6 +41,7 @@ pub use checks::{
     SetupReport,
 };
 pub use claim::{CheckOutTip, TipInput, TipTree};
+pub use driven::{AgentFacts, AgentOutcome, AgentProgress};
 pub use feedback::{Behind, Feedback, Problem};
 pub use git::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,

@@ -17,7 +17,7 @@ pub struct SessionRequest {
     pub number: u32,
     /// Why it needs a session.
     pub reason: SessionReason,
-    /// The command of its agent.
+    /// The identity of its agent.
     pub agent: Vec<String>,
     /// The files that its work changes or conflicts in, relative to the root.
     pub files: Vec<String>,
@@ -64,7 +64,7 @@ pub enum SessionPermit {
 /// The signal `session_ended`: the outcome of a granted session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEnded {
-    /// The command of the agent.
+    /// The identity of the agent.
     pub agent: Vec<String>,
     /// The outcome.
     pub result: SessionResult,
@@ -140,8 +140,9 @@ impl SessionResult {
     pub(super) fn of(session: &SessionReport, has_changed: bool) -> Self {
         let last_words = prompt::last_words(&session.output_tail);
         match &session.ending {
-            SessionEnding::Failed { reason, lacks_command } if !has_changed => {
-                Self::Failed { ending: reason.clone(), last_words, started: !lacks_command }
+            SessionEnding::Failed { reason, .. } if !has_changed => {
+                let started = session.has_working_agent();
+                Self::Failed { ending: reason.clone(), last_words, started }
             }
             SessionEnding::NotStarted { reason } => {
                 Self::Failed { ending: reason.clone(), last_words: String::new(), started: false }

@@ -1,7 +1,7 @@
 //! `[agent]`: the program or model that does the work.
 
 use std::collections::BTreeMap;
-use std::{fmt, iter};
+use std::fmt;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
@@ -29,8 +29,8 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Its name in `longhaul.toml`.
-    pub fn name(self) -> &'static str {
+    /// Its name in the settings.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Command => "command",
             Self::Claude => "claude",
@@ -173,7 +173,8 @@ pub struct AgentSettings {
     #[serde(skip_serializing_if = "is_default")]
     pub context: ContextSettings,
     /// The program and its arguments. A program with a slash in it is relative to the root of the
-    /// user's checkout.
+    /// user's checkout. With the driver of a known agent: its program, by default the one with the
+    /// name of the driver, and arguments before those of the driver.
     pub command: Vec<String>,
     /// The timeout of a session.
     pub timeout: Seconds,
@@ -197,12 +198,14 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
-    /// The agent, as its outages are counted: its command, or its driver and model.
+    /// The words that identify the agent where its failures are counted: its command, or its
+    /// driver, program and model.
     pub fn identity(&self) -> Vec<String> {
         if self.driver == Driver::Command {
             return self.command.clone();
         }
-        iter::once(self.driver.name().to_owned()).chain(self.model.clone()).collect()
+        let driver = [self.driver.as_str().to_owned()];
+        driver.into_iter().chain(self.command.clone()).chain(self.model.clone()).collect()
     }
 
     /// The access of a session to network and files.

@@ -1,5 +1,6 @@
 //! `longhaul logs`: prints the session output files of a run.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use longhaul_activities::process::run_folder_name;
+use longhaul_activities::session::Transcript;
 
 use super::terminal::counted;
 use crate::arguments::look::Logs;
@@ -158,37 +160,49 @@ impl<'a> Follower<'a> {
 struct SessionOutput {
     raw: bool,
     file: Option<(PathBuf, File)>,
+    /// Turns the output of a known agent into text.
+    transcript: Option<Transcript>,
     cleaner: Cleaner,
 }
 
 impl SessionOutput {
     fn new(raw: bool) -> Self {
-        Self { raw, file: None, cleaner: Cleaner::default() }
+        Self { raw, file: None, transcript: None, cleaner: Cleaner::default() }
     }
 
     /// Shows new output. Another attempt of the session has another file.
     fn pass_on(&mut self, path: Option<PathBuf>) -> Result<()> {
         if self.file.as_ref().map(|(open, _)| open) != path.as_ref() {
+            let name = path.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
+            self.transcript = name.and_then(Transcript::of_log);
             self.file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
         }
         match &mut self.file {
             Some((_, open)) if self.raw => term::pass_on(open),
-            Some((_, open)) => pass_on(open, &mut self.cleaner)?,
+            Some((_, open)) => pass_on(open, self.transcript.as_mut(), &mut self.cleaner)?,
             None => {}
         }
         Ok(())
     }
 }
 
-/// Prints new output without control sequences.
-fn pass_on(file: &mut File, cleaner: &mut Cleaner) -> Result<()> {
+/// Prints new output without control sequences, that of a known agent as a transcript.
+fn pass_on(
+    file: &mut File,
+    mut transcript: Option<&mut Transcript>,
+    cleaner: &mut Cleaner,
+) -> Result<()> {
     let mut piece = vec![0; PIECE];
     loop {
         let length = file.read(&mut piece).context("cannot read the output of the session")?;
         if length == 0 || term::is_closed() {
             return Ok(());
         }
-        term::pass_on(cleaner.clean(&piece[..length]).as_bytes());
+        let text = match &mut transcript {
+            Some(transcript) => cleaner.clean(transcript.take(&piece[..length]).as_bytes()),
+            None => cleaner.clean(&piece[..length]),
+        };
+        term::pass_on(text.as_bytes());
     }
 }
 

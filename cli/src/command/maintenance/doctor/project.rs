@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use longhaul_activities::git::{self, LockFile};
 use longhaul_activities::process::Holder;
+use longhaul_activities::session::preflight;
+use longhaul_workflows::settings::{AgentSettings, Driver};
 
 use super::Finding;
 use crate::place::Project;
 use crate::term;
-use longhaul_server::why_not;
 use longhaul_server::{Client, LockState, ProjectStatus, is_copy};
 
 /// A younger lock may belong to a running git.
@@ -32,7 +33,7 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
         }
     };
     let mut findings = vec![place(data_dir, &project).await];
-    findings.push(settings(&project.root).await);
+    findings.extend(settings(&project.root).await);
     findings.extend(locks(data_dir, &project.root, fix).await);
     findings
 }
@@ -65,33 +66,42 @@ async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
     (!status.root.is_empty()).then_some(status.root)
 }
 
-async fn settings(root: &Path) -> Finding {
+async fn settings(root: &Path) -> Vec<Finding> {
     let loaded = match longhaul_activities::project::load(root).await {
         Ok(loaded) => loaded,
         Err(failure) => {
-            return Finding::problem("settings", failure.message, "correct the file that is named");
+            let advice = "correct the file that is named";
+            return vec![Finding::problem("settings", failure.message, advice)];
         }
     };
     let list = root.join(&loaded.list_file);
     if let Err(error) = longhaul_workflows::backlog::Backlog::new(loaded.features) {
-        return Finding::problem(
-            "list",
-            format!("{}: {error}", list.display()),
-            "correct it there",
-        );
+        let what = format!("{}: {error}", list.display());
+        return vec![Finding::problem("list", what, "correct it there")];
     }
-    match loaded.settings.agent.command.first().filter(|program| !program.is_empty()) {
-        Some(program) => match why_not(root, program) {
-            None => Finding::ok("agent", format!("`{program}` is there")),
-            Some(problem) => {
-                let advice = "install it, or correct `command` under [agent] in longhaul.toml";
-                Finding::problem("agent", format!("`{program}` {problem}"), advice)
-            }
-        },
-        None => {
-            Finding::problem("agent", "none is set", "set `command` under [agent] in longhaul.toml")
-        }
+    agent(root, &loaded.settings.agent).await
+}
+
+async fn agent(root: &Path, agent: &AgentSettings) -> Vec<Finding> {
+    if agent.driver == Driver::Api {
+        return vec![Finding::ok("agent", "the agent of Longhaul")];
     }
+    let found = preflight(root, agent).await;
+    let Some(program) = found.program else {
+        let advice = "set `command` under [agent] in longhaul.toml";
+        return vec![Finding::problem("agent", "none is set", advice)];
+    };
+    if let Some(problem) = found.problem {
+        let advice = "install it, or correct `command` under [agent] in longhaul.toml";
+        return vec![Finding::problem("agent", format!("`{program}` {problem}"), advice)];
+    }
+    let version = found.version.map(|version| format!(", version {version}")).unwrap_or_default();
+    let there = Finding::ok("agent", format!("`{program}` is there{version}"));
+    let login = found.login.map(|login| {
+        let (what, advice) = login.split_once("; ").unwrap_or((&login, ""));
+        Finding::problem("agent login", what, advice)
+    });
+    [there].into_iter().chain(login).collect()
 }
 
 async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {

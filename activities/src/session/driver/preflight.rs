@@ -1,0 +1,163 @@
+//! Checks of an agent that cost nothing: its program, its version, its login. No model is called,
+//! and no key is read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use longhaul_workflows::settings::AgentSettings;
+use nix::unistd::{AccessFlags, access};
+use tokio::process::Command;
+
+use crate::process::Environment;
+
+use super::{AgentDriver, of};
+
+/// How long a program may take to print its version.
+const LONGEST: Duration = Duration::from_secs(20);
+/// The longest version, in characters.
+const SHOWN: usize = 60;
+
+/// The findings about an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preflight {
+    /// The program; `None`: no agent is set.
+    pub program: Option<String>,
+    /// Why the program cannot be started: `is not there`.
+    pub problem: Option<&'static str>,
+    /// The version of a known agent.
+    pub version: Option<String>,
+    /// The missing login and its remedy.
+    pub login: Option<String>,
+}
+
+/// The environment and the settings of an agent.
+#[derive(Debug)]
+pub(in crate::session) struct Given<'a> {
+    pub(super) agent: &'a AgentSettings,
+    pub(super) env: Environment,
+}
+
+impl Given<'_> {
+    /// Whether the agent gets a variable with a value.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.agent.env.contains_key(name) || self.env.get(name).is_some_and(|it| !it.is_empty())
+    }
+
+    /// The directory that a variable names, or one in the home directory.
+    pub(super) fn folder(&self, variable: &str, in_home: &str) -> PathBuf {
+        match self.env.get(variable).filter(|value| !value.is_empty()) {
+            Some(value) => value.into(),
+            None => Path::new(self.env.get("HOME").unwrap_or_default()).join(in_home),
+        }
+    }
+
+    /// Whether a settings file mentions a word.
+    pub(super) fn mentions(&self, file: &Path, word: &str) -> bool {
+        fs::read_to_string(file).is_ok_and(|text| text.contains(word))
+    }
+}
+
+/// Checks the agent of a project at `root`.
+pub async fn preflight(root: &Path, agent: &AgentSettings) -> Preflight {
+    let driver = of(agent.driver);
+    let named = agent.command.first().filter(|program| !program.is_empty());
+    let Some(program) = named.cloned().or_else(|| Some(driver?.name().to_owned())) else {
+        return Preflight::default();
+    };
+    let problem = why_not(root, &program);
+    let mut found = Preflight { program: Some(program), problem, ..Preflight::default() };
+    if let (Some(driver), None) = (driver, problem) {
+        let env = environment(driver, agent);
+        found.version = version(driver, agent, root, &env).await;
+        found.login = (driver.is_logged_in(&Given { agent, env }) == Some(false))
+            .then(|| format!("{}: not logged in; {}", driver.name(), driver.login()));
+    }
+    found
+}
+
+/// The inherited environment of an agent; the values of `[agent] env` are not in it.
+pub(in crate::session) fn environment(
+    driver: &dyn AgentDriver,
+    agent: &AgentSettings,
+) -> Environment {
+    let own = driver.pass_env().iter().map(|name| (*name).to_owned());
+    let names: Vec<String> = agent.pass_env.iter().cloned().chain(own).collect();
+    let defaults = driver.env().iter().copied();
+    let env = Environment::chosen(&names);
+    defaults.fold(
+        env,
+        |env, (name, value)| {
+            if env.get(name).is_some() { env } else { env.with(name, value) }
+        },
+    )
+}
+
+/// Why a program cannot be started. A name with a slash is relative to the project, any other is
+/// searched in `PATH`.
+pub fn why_not(root: &Path, program: &str) -> Option<&'static str> {
+    if !program.contains('/') {
+        return find(program).is_none().then_some("is not there");
+    }
+    match root.join(program) {
+        file if is_program(&file) => None,
+        file if file.is_file() => {
+            Some("is no program: its file may not be executed (`chmod +x` makes it one)")
+        }
+        _ => Some("is not there"),
+    }
+}
+
+fn is_program(file: &Path) -> bool {
+    file.is_file() && access(file, AccessFlags::X_OK).is_ok()
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| is_program(file))
+}
+
+/// Known versions, by program and the time of its last change.
+static VERSIONS: LazyLock<Mutex<BTreeMap<(PathBuf, Option<SystemTime>), String>>> =
+    LazyLock::new(Mutex::default);
+
+/// The version of a known agent, asked from its program once.
+pub(in crate::session) async fn version(
+    driver: &dyn AgentDriver,
+    agent: &AgentSettings,
+    root: &Path,
+    env: &Environment,
+) -> Option<String> {
+    let (program, args) = super::program(driver, agent, root).ok()?;
+    let file = if program.as_encoded_bytes().contains(&b'/') {
+        PathBuf::from(&program)
+    } else {
+        find(program.to_str()?)?
+    };
+    let changed = fs::metadata(&file).and_then(|data| data.modified()).ok();
+    let key = (file.clone(), changed);
+    let versions = || VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = versions().get(&key) {
+        return Some(known.clone());
+    }
+    let output = Command::new(&file)
+        .args(args)
+        .arg("--version")
+        .env_clear()
+        .envs(env.iter())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(LONGEST, output).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    let is_number = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_digit());
+    let found = line.split_whitespace().find(is_number)?;
+    let found: String = found.chars().take(SHOWN).collect();
+    versions().insert(key, found.clone());
+    Some(found)
+}

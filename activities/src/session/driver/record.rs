@@ -1,0 +1,264 @@
+//! The record of one process of an agent, built from its events while it runs.
+
+use std::collections::BTreeSet;
+use std::mem;
+use std::time::Duration;
+
+use longhaul_workflows::contracts::{AgentFacts, AgentOutcome, AgentProgress, Usage};
+use tokio::time::Instant;
+
+use crate::process::{Finished, Observer, Stopped, readable_end};
+
+use super::transcript::{self, Lines};
+use super::{AgentDriver, AgentEvent, End, Reader};
+
+/// How long an agent may repeat a failed request before Longhaul waits instead, with a durable
+/// timer.
+const RETRIES: Duration = Duration::from_mins(1);
+/// The size of the end of the transcript in a report, in bytes.
+const TAIL: usize = 8 * 1024;
+
+/// Receives the progress of a conversation when it changes.
+pub(in crate::session) type Save<'a> = Box<dyn FnMut(&AgentProgress) + Send + 'a>;
+
+/// The record of one process of an agent.
+pub(in crate::session) struct Record<'a> {
+    driver: &'static dyn AgentDriver,
+    reader: Box<dyn Reader>,
+    save: Save<'a>,
+    /// The longest wait for an answer of the model.
+    silence: Option<Duration>,
+    /// The progress before this process.
+    before: AgentProgress,
+    progress: AgentProgress,
+    version: Option<String>,
+    model: Option<String>,
+    refused: Vec<String>,
+    /// The tools at work.
+    open: BTreeSet<String>,
+    is_answering: bool,
+    /// Whether the model has answered.
+    has_worked: bool,
+    is_stopped_by_refusal: bool,
+    end: Option<End>,
+    /// The failed request that is repeated, and since when.
+    retrying: Option<(End, Instant)>,
+    progressed_at: Instant,
+    lines: Lines,
+    tail: String,
+    last_note: String,
+}
+
+impl<'a> Record<'a> {
+    /// The record of a process that continues a conversation, or begins one.
+    pub(in crate::session) fn new(
+        driver: &'static dyn AgentDriver,
+        before: AgentProgress,
+        silence: Option<Duration>,
+        save: Save<'a>,
+    ) -> Self {
+        Self {
+            driver,
+            reader: driver.reader(),
+            save,
+            silence,
+            progress: before.clone(),
+            before,
+            version: None,
+            model: None,
+            refused: Vec::new(),
+            open: BTreeSet::new(),
+            is_answering: false,
+            has_worked: false,
+            is_stopped_by_refusal: false,
+            end: None,
+            retrying: None,
+            progressed_at: Instant::now(),
+            lines: Lines::default(),
+            tail: String::new(),
+            last_note: String::new(),
+        }
+    }
+
+    /// Whether the model has answered.
+    pub(in crate::session) fn has_worked(&self) -> bool {
+        self.has_worked
+    }
+
+    /// The progress of the conversation.
+    pub(in crate::session) fn progress(&self) -> &AgentProgress {
+        &self.progress
+    }
+
+    /// The end of the transcript.
+    pub(in crate::session) fn tail(&self) -> String {
+        readable_end(self.tail.as_bytes(), TAIL)
+    }
+
+    /// The tools of refused calls.
+    pub(in crate::session) fn refused(&self) -> &[String] {
+        &self.refused
+    }
+
+    /// The facts for the report.
+    pub(in crate::session) fn facts(
+        &self,
+        outcome: AgentOutcome,
+        version: Option<String>,
+    ) -> AgentFacts {
+        let conversation = self.progress.conversation.clone();
+        AgentFacts {
+            driver: self.driver.name().into(),
+            version: self.version.clone().or(version),
+            model: self.model.clone(),
+            conversation: Some(conversation).filter(|id| !id.is_empty()),
+            outcome,
+            usage: self.progress.usage,
+            cost_micros: self.progress.cost_micros,
+            refused: self.refused.clone(),
+        }
+    }
+
+    /// How the process ended.
+    pub(in crate::session) fn end(&mut self, finished: &Finished) -> End {
+        let rest = self.lines.rest();
+        rest.iter().for_each(|line| self.line(line));
+        if finished.stopped == Some(Stopped::GivenUp) {
+            return self.given_up();
+        }
+        match (self.end.take(), &finished.ended_by) {
+            (Some(end), None) => end,
+            (_, Some(limit)) if finished.stopped.is_some() => {
+                End::new(AgentOutcome::Interrupted, limit.clone())
+            }
+            (Some(end), Some(_)) => end,
+            (None, None) if self.is_stopped_by_refusal => {
+                End::new(AgentOutcome::ToolsRefused, "it ended at a refused tool call")
+            }
+            (None, _) => {
+                let ending = finished.ending();
+                let note = mem::take(&mut self.last_note);
+                let message = if note.is_empty() { ending } else { format!("{ending}, `{note}`") };
+                End::new(AgentOutcome::Crashed, message)
+            }
+        }
+    }
+
+    /// The end of an agent that waited in vain.
+    fn given_up(&mut self) -> End {
+        let Some((end, since)) = self.retrying.take() else {
+            let waited = self.silence.unwrap_or_default().as_secs_f64();
+            let message = format!("the model gave no answer for {waited} s");
+            return End::new(AgentOutcome::Overloaded, message);
+        };
+        let delay = end.delay.map(|delay| delay.saturating_sub(since.elapsed()));
+        let outcome = match end.outcome {
+            AgentOutcome::Protocol => AgentOutcome::Overloaded,
+            outcome => outcome,
+        };
+        End { outcome, delay, ..end }
+    }
+
+    fn line(&mut self, line: &str) {
+        for event in self.reader.line(line) {
+            self.tail.push_str(&transcript::render(&event));
+            self.apply(event);
+        }
+        if self.tail.len() > 8 * TAIL {
+            self.tail = self.tail();
+        }
+    }
+
+    fn apply(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::Note(text) => {
+                if !text.trim().is_empty() {
+                    self.last_note = text.trim().chars().take(200).collect();
+                }
+                return;
+            }
+            AgentEvent::Retrying(end) => {
+                let since = self.retrying.take().map_or_else(Instant::now, |(_, since)| since);
+                self.retrying = Some((end, since));
+                return;
+            }
+            AgentEvent::Ended(end) => {
+                self.is_answering = false;
+                self.end = Some(end);
+                self.progressed();
+                return;
+            }
+            AgentEvent::Began { conversation, version, model } => {
+                self.version = version.or(self.version.take());
+                self.model = model.or(self.model.take());
+                if self.progress.conversation != conversation {
+                    self.progress.conversation = conversation;
+                    (self.save)(&self.progress);
+                }
+                // Not a sign of the model.
+                self.progressed_at = Instant::now();
+                return;
+            }
+            AgentEvent::Usage { usage, cost_micros } => return self.take_usage(usage, cost_micros),
+            AgentEvent::Text(_) => self.has_worked = true,
+            AgentEvent::ToolBegan { id, .. } => {
+                self.has_worked = true;
+                self.open.insert(id);
+            }
+            AgentEvent::ToolEnded { id, .. } => {
+                self.open.remove(&id);
+                self.is_stopped_by_refusal = false;
+            }
+            AgentEvent::ToolRefused { id, name, .. } => {
+                self.open.remove(&id);
+                self.refused.push(name);
+                self.is_stopped_by_refusal = true;
+            }
+            AgentEvent::AnswerBegan => self.is_answering = true,
+            AgentEvent::AnswerEnded => self.is_answering = false,
+            AgentEvent::Compacted { .. } => {}
+        }
+        // The turn goes on, or another one begins.
+        self.end = None;
+        self.progressed();
+    }
+
+    fn progressed(&mut self) {
+        self.retrying = None;
+        self.progressed_at = Instant::now();
+    }
+
+    fn take_usage(&mut self, usage: Usage, cost_micros: Option<u64>) {
+        let mut whole = usage;
+        if !self.driver.abilities().reports_whole_usage {
+            whole += self.before.usage;
+        }
+        let cost = match (self.before.cost_micros, cost_micros) {
+            (None, None) => None,
+            (before, now) => Some(before.unwrap_or_default() + now.unwrap_or_default()),
+        };
+        if (whole, cost) != (self.progress.usage, self.progress.cost_micros) {
+            (self.progress.usage, self.progress.cost_micros) = (whole, cost);
+            // The model answered: earlier waits are over.
+            self.progress.waits = 0;
+            (self.save)(&self.progress);
+        }
+    }
+}
+
+impl Observer for Record<'_> {
+    fn take(&mut self, chunk: &[u8]) {
+        for line in self.lines.take(chunk) {
+            self.line(&line);
+        }
+    }
+
+    fn gives_up_at(&self) -> Option<Instant> {
+        let silence = self.silence.unwrap_or(RETRIES);
+        let retries = self.retrying.as_ref().map(|(_, since)| *since + RETRIES.min(silence));
+        let waits_for_model = self.open.is_empty() && !self.is_answering;
+        let silent =
+            self.silence.filter(|_| waits_for_model).map(|limit| self.progressed_at + limit);
+        retries.into_iter().chain(silent).min()
+    }
+}

@@ -1,0 +1,103 @@
+//! Facts about a session that the driver of a known agent reads from its event stream.
+
+use serde::{Deserialize, Serialize};
+
+use super::{SessionEnding, SessionReport, Usage};
+
+/// Facts about the agent of a session. A command has none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFacts {
+    /// The driver: `claude`, `codex`, `opencode`.
+    pub driver: String,
+    /// The version of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The model, as the agent names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The agent's own id of the conversation, by which it can be resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// How it ended.
+    pub outcome: AgentOutcome,
+    /// The tokens of all attempts.
+    pub usage: Usage,
+    /// The cost of all attempts in millionths of a US dollar, if the agent states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// The tools of refused calls, one entry for each call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+}
+
+/// How the agent of a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentOutcome {
+    /// It ended its turn. A claim only: the gates decide.
+    Completed,
+    /// The conversation does not fit the window of the model.
+    ContextFull,
+    /// It reached its limit of turns, or of the length of an answer.
+    TurnLimit,
+    /// It reached its own limit of money.
+    Budget,
+    /// The provider limits the rate of requests.
+    RateLimited,
+    /// The provider is overloaded, or not reachable.
+    Overloaded,
+    /// It is not logged in, or its key is refused.
+    Auth,
+    /// The account has no credit.
+    Billing,
+    /// The model refused the task.
+    Refused,
+    /// Tool calls were refused, and no file was changed.
+    ToolsRefused,
+    /// A signal or a limit of Longhaul ended it.
+    Interrupted,
+    /// It reported an error that the driver does not know.
+    Protocol,
+    /// It ended without a terminal event.
+    Crashed,
+}
+
+impl AgentOutcome {
+    /// Whether waiting helps: the same conversation continues later.
+    pub fn is_to_be_continued_later(self) -> bool {
+        matches!(self, Self::RateLimited | Self::Overloaded)
+    }
+
+    /// Whether only a person can help, by a login or by credit.
+    pub fn needs_person(self) -> bool {
+        matches!(self, Self::Auth | Self::Billing)
+    }
+}
+
+/// The recorded progress of a session: how the next attempt continues its conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AgentProgress {
+    /// The agent's own id of the conversation.
+    pub conversation: String,
+    /// The tokens so far.
+    pub usage: Usage,
+    /// The cost so far in millionths of a US dollar.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// The number of waits for the provider in a row.
+    #[serde(default)]
+    pub waits: u32,
+}
+
+impl SessionReport {
+    /// Whether the agent could work at all: it was found, and it is logged in.
+    pub fn has_working_agent(&self) -> bool {
+        match &self.ending {
+            SessionEnding::NotStarted { .. } => false,
+            SessionEnding::Failed { lacks_command, .. } => {
+                !lacks_command && !self.agent.as_ref().is_some_and(|it| it.outcome.needs_person())
+            }
+            _ => true,
+        }
+    }
+}
