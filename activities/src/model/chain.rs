@@ -105,7 +105,7 @@ fn unknown(head: &str) -> Failure {
 fn read(folder: &Path, head: &str) -> Option<Vec<Message>> {
     let mut messages = Vec::new();
     let mut next = head.to_owned();
-    while !next.is_empty() {
+    while messages.is_empty() || !next.is_empty() {
         let is_digest = next.len() == 64 && next.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_digest || messages.len() == MOST {
             return None;

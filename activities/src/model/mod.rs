@@ -34,6 +34,7 @@ use client::Clients;
 use exchange::{Answered, Exchange};
 use files::CallFiles;
 use key::Key;
+use received::Received;
 use refusal::Refusal;
 
 pub use live::ModelEvent;
@@ -81,10 +82,12 @@ impl ModelHandler {
                 Ok(answered)
             }
             Err(Refusal::ContextFull) => {
-                let mut received = received::Received::default();
-                received.stop = Some(ModelStop::ContextFull);
-                received.usage = Some(Usage::default());
-                received.model.clone_from(&call.model);
+                let received = Received {
+                    stop: Some(ModelStop::ContextFull),
+                    usage: Some(Usage::default()),
+                    model: call.model.clone(),
+                    blocks: Vec::new(),
+                };
                 Ok(Answered { received, request_id: None })
             }
             Err(Refusal::Failure(failure)) => Err(failure),

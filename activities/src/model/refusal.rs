@@ -145,9 +145,8 @@ impl ServiceError<'_> {
     fn class_by_status(&self) -> Class {
         let advice = self.headers.get("x-should-retry").and_then(|value| value.to_str().ok());
         match (advice, self.status.as_u16()) {
-            (Some("true"), _) => Class::Passing,
             (Some("false"), _) => Class::Lasting,
-            (_, 200 | 408 | 409 | 425 | 500..) => Class::Passing,
+            (Some("true"), _) | (_, 200 | 408 | 409 | 425 | 500..) => Class::Passing,
             _ => Class::Lasting,
         }
     }

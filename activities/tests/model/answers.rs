@@ -306,9 +306,9 @@ async fn without_a_key_a_server_of_ones_own_is_asked_without_one() {
     call.key = None;
     world.perform(call.clone(), 1).await.unwrap();
     // An inherited variable with a name of its own.
-    call.api.key_env = Some("CARGO_PKG_NAME".into());
+    call.api.key_env = Some("PATH".into());
     world.perform(call.clone(), 2).await.unwrap();
     let keys: Vec<_> = seen.lock().unwrap().iter().map(|request| request.key.clone()).collect();
-    let own = std::env::var("CARGO_PKG_NAME").ok();
+    let own = std::env::var("PATH").ok();
     assert_eq!(keys, [std::env::var("ANTHROPIC_API_KEY").ok(), own]);
 }
