@@ -10,3 +10,4 @@ pub mod model;
 pub mod process;
 pub mod project;
 pub mod session;
+pub mod tools;

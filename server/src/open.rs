@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use longhaul_activities::{checks, git, model, process, project, session};
+use longhaul_activities::{checks, git, model, process, project, session, tools};
 use longhaul_engine::{Engine, Handlers, Options, Parts, SystemClock, Workflows};
 use longhaul_storage::SledStore;
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::session::SessionWorkflow;
 
 use crate::error::{Error, Result};
 use crate::leftovers;
@@ -66,6 +67,7 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
 pub fn workflows() -> Workflows {
     Workflows::new()
         .with(FeatureWorkflow::NAME, FeatureWorkflow)
+        .with(SessionWorkflow::NAME, SessionWorkflow)
         .with(ProjectWorkflow::NAME, ProjectWorkflow)
         .with(BatchWorkflow::NAME, BatchWorkflow)
 }
@@ -82,7 +84,22 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
         .with::<contracts::RunChecks>(checks.clone())
         .with::<contracts::CheckBase>(checks)
         .with::<contracts::CallModel>(model::ModelHandler::new(data_dir, git.clone()))
+        .with::<contracts::UseTool>(tools::ToolHandler::new(
+            data_dir,
+            supervisor.clone(),
+            git.clone(),
+        ))
         .with::<contracts::RunSession>(session::SessionHandler::new(
+            data_dir,
+            supervisor.clone(),
+            git.clone(),
+        ))
+        .with::<contracts::BeginSession>(session::HostedHandler::new(
+            data_dir,
+            supervisor.clone(),
+            git.clone(),
+        ))
+        .with::<contracts::EndSession>(session::HostedHandler::new(
             data_dir,
             supervisor,
             git.clone(),

@@ -7,6 +7,9 @@ use longhaul_workflows::batch::{BatchWorkflow, Now, Submit};
 use longhaul_workflows::feature::{Approval, Edited, FeatureWorkflow, Note, Ready, Turn};
 use longhaul_workflows::finding::SteeringRefused;
 use longhaul_workflows::project::{Forked, ProjectWorkflow, Rollback, Unblock, signal};
+use longhaul_workflows::session::{
+    ANSWER, HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionWorkflow,
+};
 
 /// A signal that a person may send.
 struct Open {
@@ -63,7 +66,26 @@ const FEATURE: &[Open] = &[
     },
 ];
 
+const SESSION: &[Open] = &[
+    Open {
+        name: Note::SIGNAL,
+        shape: r#""TEXT""#,
+        is_readable: |payload| payload.read::<Note>().is_ok(),
+    },
+    Open {
+        name: ANSWER,
+        shape: r#""TEXT""#,
+        is_readable: |payload| payload.read::<String>().is_ok(),
+    },
+];
+
 const INTERNAL: &[Internal] = &[
+    Internal {
+        name: HandoffPrepared::SIGNAL,
+        instead: "a session sends it when its context is full",
+    },
+    Internal { name: HandoffAcknowledged::SIGNAL, instead: "a new session sends it" },
+    Internal { name: HandoffDecision::SIGNAL, instead: "the run of the feature sends it" },
     Internal { name: Ready::SIGNAL, instead: "only the run of a feature sends it to its project" },
     Internal {
         name: Turn::GIVEN_BACK,
@@ -94,6 +116,7 @@ pub(crate) fn check(workflow: &str, name: &str, payload: &Payload) -> Result<(),
     let open: &[Open] = match workflow {
         ProjectWorkflow::NAME => PROJECT,
         FeatureWorkflow::NAME => FEATURE,
+        SessionWorkflow::NAME => SESSION,
         BatchWorkflow::NAME => &[],
         // The payload format of a foreign workflow is unknown.
         _ => return Ok(()),

@@ -4,6 +4,7 @@ use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreErr
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 use longhaul_workflows::projection::State;
+use longhaul_workflows::session::SessionWorkflow;
 use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
@@ -142,19 +143,24 @@ impl Service {
         Ok(published.get(Awaited::KEY).and_then(|value| value.read().ok()))
     }
 
-    /// The receivers: the run, or a project and its runs.
+    /// The receivers: the run with its sessions, or a project with its runs. A cancelled feature
+    /// run ends its sessions itself, and passes notes on to them.
     async fn receivers(
         &self,
         target: &RunId,
         summary: &Summary,
         order: &Order,
     ) -> Result<Vec<RunId>, StoreError> {
-        if !is_project(summary) || matches!(order, Order::Signal { .. }) {
+        let is_whole =
+            is_project(summary) || matches!(order, Order::Pause | Order::Resume | Order::Terminate);
+        if !is_whole || matches!(order, Order::Signal { .. }) {
             return Ok(vec![target.clone()]);
         }
         let runs = self.store.runs(target.as_str()).await?.into_iter();
         let runs = runs.filter(|(run, summary)| {
-            run.is_within(target.as_str()) && !summary.status.is_terminal()
+            run.is_within(target.as_str())
+                && !summary.status.is_terminal()
+                && (!order.is_for_features() || summary.workflow != SessionWorkflow::NAME)
         });
         Ok(runs
             .map(|(run, _)| run)

@@ -28,6 +28,9 @@ struct Sample {
     is_closed: bool,
 }
 
+/// Bytes of a segment of sled's file.
+const SEGMENT: usize = 512 * 1024;
+
 /// A directory in memory, where available: these tests do not depend on the disk.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
@@ -317,6 +320,12 @@ fn every_kind_of_damage_is_repaired_by_one_repair() {
             try_out(sample, &Harm::Remove(file));
             try_out(sample, &Harm::Overwrite(file));
         }
+        // A whole segment over another one: which of the two recovery takes depends on the log.
+        for to in [0, SEGMENT] {
+            for from in (0..length).step_by(SEGMENT).filter(|from| *from != to && to < length) {
+                try_out(sample, &Harm::Move(from, to, SEGMENT));
+            }
+        }
         try_out(sample, &Harm::Remove("log"));
         for number in 0..3 {
             try_out(sample, &Harm::Payload(number, number));
@@ -353,7 +362,7 @@ fn damage_at_random_places_is_repaired_by_one_repair() {
             3 => Harm::Cut(dice.roll(length)),
             4 => Harm::Move(dice.roll(length), dice.roll(length), 1 << dice.roll(18)),
             5 => Harm::Payload(dice.roll(100), dice.roll(3)),
-            _ => Harm::Move(512 * 1024 * dice.roll(length / (512 * 1024) + 1), 0, 512 * 1024),
+            _ => Harm::Move(SEGMENT * dice.roll(length / SEGMENT + 1), 0, SEGMENT),
         };
         let done =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_out(sample, &harm)));

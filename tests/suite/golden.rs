@@ -131,7 +131,7 @@ fn another_answer_is_found_where_it_makes_the_next_decision_another() {
         }
         is_check
     };
-    check_diverges(fail, 6, r#"call check_base {"project""#, r#"{"reason":"repair""#);
+    check_diverges(fail, 6, r#"call check_base {"project""#, r#""reason":"repair""#);
 }
 
 #[test]

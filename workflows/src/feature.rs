@@ -8,6 +8,7 @@ mod admission;
 mod approval;
 mod claim;
 mod edited;
+mod hosted;
 mod note;
 mod notice;
 mod outcome;

@@ -13,4 +13,5 @@ pub mod narrative;
 pub mod project;
 pub mod projection;
 pub mod prompt;
+pub mod session;
 pub mod settings;

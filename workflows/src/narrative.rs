@@ -10,6 +10,7 @@ use longhaul_engine::{
 };
 use serde::Serialize;
 
+use crate::contracts::SessionReport;
 use crate::feature::{
     Approval, FORKED_FROM, FeatureOutcome, FeatureProgress, Note, Ready, SessionEnded,
     SessionPermit, SessionRequest, SessionResult, Turn,
@@ -251,7 +252,10 @@ fn outcome(output: &Payload) -> String {
             format!("passed, as {}; waits on longhaul/next: {reason}", short(&commit))
         }
         Ok(FeatureOutcome::Blocked { reason, .. }) => format!("blocked: {reason}"),
-        Err(_) => format!("completed: {}", output.preview(PREVIEW)),
+        Err(_) => match output.read::<SessionReport>() {
+            Ok(report) => report.ending.text().to_owned(),
+            Err(_) => format!("completed: {}", output.preview(PREVIEW)),
+        },
     }
 }
 

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::backlog::{Check, Feature};
-use crate::contracts::{Evidence, Feedback, HeldOut, Problem, SessionInput, SessionReason};
+use crate::contracts::{
+    BeginInput, Evidence, Feedback, Handoff, HeldOut, Problem, SessionInput, SessionReason, Texts,
+};
 
 /// The prompt of a session.
 pub fn session(input: &SessionInput) -> String {
@@ -14,6 +16,63 @@ pub fn session(input: &SessionInput) -> String {
     rules(&mut text);
     text
 }
+
+/// The texts for the model of the built-in agent.
+pub fn texts(input: &BeginInput) -> Texts {
+    let prompt = match &input.task {
+        Some(task) => format!("{task}\n"),
+        None => hosted(&input.session, input.handoff.as_ref()),
+    };
+    Texts {
+        system: SYSTEM.into(),
+        prompt,
+        summarise: SUMMARISE.into(),
+        resume: "The conversation so far was replaced by this summary. Continue from it.".into(),
+        proceed: "Continue. Call `finish` when the feature is done, or `ask` if only a person can \
+                  decide what to do."
+            .into(),
+        shorten: "The answer was cut at its length limit. Continue in smaller steps.".into(),
+    }
+}
+
+/// The first message of a session of the built-in agent.
+fn hosted(input: &SessionInput, handoff: Option<&Handoff>) -> String {
+    let mut text = String::new();
+    orientation(&mut text, &input.feature, input.number);
+    task(&mut text, &input.feature, &input.gates);
+    if let Some(handoff) = handoff {
+        let _ = writeln!(
+            text,
+            "# What happened before\n\nYou continue the work of a session whose context was full. Review its \
+             handoff, check the state of the files, and go on exactly where it stopped.\n\n{}\n",
+            handoff.document()
+        );
+    } else {
+        situation(&mut text, input.reason, &input.feedback);
+    }
+    text
+}
+
+/// The system prompt of the built-in agent.
+const SYSTEM: &str = "\
+You are a software engineer. You work alone on one feature of a project, in its work tree, with the tools you are given.
+
+- Work in small steps: look, change, run, verify. Verify the behaviour as a user would see it before you call it done.
+- Work on this feature only. Leave the project in a state that could be merged.
+- Commands run in a sandbox. Paths are relative to the work tree.
+- Record decisions, completed steps and approaches that failed with `note`: they survive when your context is full.
+- Do not change the feature list, `longhaul.toml` or acceptance scripts: such changes are seen and put back.
+- `init.sh` must install everything that git does not track: run it when you change its inputs.
+- Your work is committed for you. You may commit too, with messages that say what and why.
+- When the feature is done and verified, call `finish` with a summary. Its checks are then run; if they fail, you are told.
+- If only a person can decide, call `ask`.
+";
+
+/// Asks for a summary.
+const SUMMARISE: &str = "\
+The context window is nearly full. Call the tool `summary` now, and nothing else. Say everything that is needed to \
+continue: the current objective, what is completed, what is in progress, blockers, next steps, key decisions, \
+approaches that did not work, and open questions. Name files, functions, commands and errors exactly.";
 
 fn orientation(text: &mut String, feature: &Feature, number: u32) {
     let _ = writeln!(

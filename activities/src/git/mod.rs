@@ -46,6 +46,7 @@ mod seal;
 mod snapshot;
 mod stale_locks;
 mod stash;
+mod steady;
 mod tidy;
 mod tip;
 mod tree;
@@ -211,12 +212,12 @@ impl GitHandlers {
     }
 }
 
-/// A name unique to each process and each set of handlers.
+/// A name unique to each process and each set of handlers. It begins with that of the boot.
 fn process_name() -> String {
     static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    format!("{}-{}-{count}", std::process::id(), since.as_nanos())
+    format!("{} {}-{}-{count}", tree::boot(), std::process::id(), since.as_nanos())
 }
 
 /// Runs a change of the user's checkout to completion, even if the caller is dropped: the user

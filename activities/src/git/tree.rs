@@ -82,6 +82,18 @@ impl Tree {
             .is_some_and(|user| user == self.process.as_bytes()))
     }
 
+    /// Whether the process that uses the tree, alive or dead, was started since the system booted.
+    pub(super) fn was_used_since_boot(&self) -> Result<bool, Failure> {
+        let boot = boot();
+        let user = files::read(&self.records.join(IN_USE))?.unwrap_or_default();
+        Ok(!boot.is_empty() && user.starts_with(format!("{boot} ").as_bytes()))
+    }
+
+    /// Longhaul's records of it, which last as long as the tree does.
+    pub(super) fn records(&self) -> &Path {
+        &self.records
+    }
+
     /// Records durably that this process uses the tree.
     pub(super) fn begin_use(&self) -> Result<(), Failure> {
         if self.is_in_use()? {
@@ -211,6 +223,12 @@ impl Tree {
         files::remove(&self.path)?;
         files::remove(&self.records)
     }
+}
+
+/// The id of this boot of the system; empty if the system has none.
+pub(super) fn boot() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
 }
 
 impl Repository {

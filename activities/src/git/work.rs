@@ -63,7 +63,7 @@ impl GitHandlers {
             tracing::warn!(tree = %tree.path.display(), "making a work tree again");
             repository.recreate(&tree, &branch, wanted).await?;
         }
-        Ok(WorkTree { repository, tree, branch: Some(branch), _held: None })
+        Ok(WorkTree::of_feature(repository, tree, wanted.feature))
     }
 
     /// The tree in which the gates of a feature run, at a commit. No agent works there. Merged
@@ -88,6 +88,27 @@ impl GitHandlers {
 }
 
 impl WorkTree {
+    /// The tree of a feature.
+    pub(super) fn of_feature(repository: Repository, tree: Tree, feature: &FeatureId) -> Self {
+        Self { repository, tree, branch: Some(branch(feature)), _held: None }
+    }
+
+    /// Records durably that this process uses it, until [`WorkTree::settle`].
+    pub(crate) fn begin_use(&self) -> Result<(), Failure> {
+        self.tree.begin_use()
+    }
+
+    /// Whether it is recorded as in use.
+    pub(crate) fn is_in_use(&self) -> Result<bool, Failure> {
+        self.tree.is_in_use()
+    }
+
+    /// A directory for records about it, which no program in it can write. They go when the tree is
+    /// made again or removed.
+    pub(crate) fn records(&self) -> &Path {
+        self.tree.records()
+    }
+
     /// Its directory.
     pub(crate) fn path(&self) -> &Path {
         &self.tree.path

@@ -36,7 +36,7 @@ pub use supervise::supervise_main;
 pub use sweep::{Swept, hurry, owned, sweep};
 
 pub(crate) use output::readable_end;
-pub(crate) use places::{make_folder_durably, write_durably};
+pub(crate) use places::{logs_of, make_folder_durably, write_durably};
 
 /// The variable that marks every process started by the owner of a data directory.
 pub const OWNER_VARIABLE: &str = "LONGHAUL_OWNER";

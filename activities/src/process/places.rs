@@ -43,6 +43,21 @@ pub(super) fn create_log(
     }
 }
 
+/// The log files of all attempts of a call, the newest last.
+pub(crate) fn logs_of(data_dir: &Path, attempt: &Attempt, name: &str) -> Vec<PathBuf> {
+    let folder = data_dir.join("logs").join(run_folder_name(&attempt.run));
+    let slot = format!("{}-", attempt.slot);
+    let name = format!("-{}.", plain(name));
+    let is_of_call = |file: &str| file.starts_with(&slot) && file.contains(&name);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut logs: Vec<_> = entries
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_of_call))
+        .map(|entry| (entry.metadata().and_then(|found| found.modified()).ok(), entry.path()))
+        .collect();
+    logs.sort();
+    logs.into_iter().map(|(_, path)| path).collect()
+}
+
 /// The directory for temporary files of programs in a sandbox.
 pub(super) fn temporary_in(data_dir: &Path) -> PathBuf {
     data_dir.join("tmp")

@@ -1,6 +1,7 @@
 //! One session of an agent: the configured program, its files, and its durable report.
 
 mod files;
+mod hosted;
 mod progress_file;
 
 use std::ffi::OsString;
@@ -8,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use async_trait::async_trait;
-use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe};
+use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe, RunId};
 use longhaul_workflows::contracts::{
     OpenInput, RunSession, SessionEnding, SessionInput, SessionReport,
 };
@@ -23,6 +24,7 @@ use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 use crate::project;
 
 use files::SessionFiles;
+pub use hosted::HostedHandler;
 
 /// The exit code of an agent whose context is full: a fresh session continues its work. An agent
 /// that cannot choose its exit code creates the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
@@ -65,23 +67,6 @@ impl SessionHandler {
             feature: input.feature.id.clone(),
         };
         Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
-    }
-
-    /// Whether the session's work has already landed: the log of its run has lost its end.
-    async fn landed(
-        &self,
-        input: &SessionInput,
-        attempt: &Attempt,
-        may_be: bool,
-    ) -> Result<Option<SessionEnding>, Failure> {
-        if input.redo {
-            return Ok(None);
-        }
-        let SessionInput { project, target, feature, .. } = input;
-        let landed =
-            self.setup.git.landed_work(project, target, &feature.id, &attempt.run, may_be).await?;
-        Ok(landed
-            .map(|landed| SessionEnding::Landed { commit: landed.commit, files: landed.files }))
     }
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
@@ -139,7 +124,9 @@ impl Handler<RunSession> for SessionHandler {
             return Ok(report);
         }
         let kept = if files.exist() { self.end_interrupted(&input, attempt).await? } else { None };
-        if let Some(landed) = self.landed(&input, attempt, files.exist_of_run()).await? {
+        if let Some(landed) =
+            landed(&self.setup.git, &input, &attempt.run, files.exist_of_run()).await?
+        {
             return Ok(without_agent(landed, String::new()));
         }
         let wanted = Wanted {
@@ -237,18 +224,24 @@ fn command(input: &SessionInput, root: &Path) -> Result<(OsString, Vec<OsString>
     Ok((program, args.iter().map(Into::into).collect()))
 }
 
+/// Whether the session's work has already landed: the log of its run has lost its end.
+async fn landed(
+    git: &GitHandlers,
+    input: &SessionInput,
+    run: &RunId,
+    may_be: bool,
+) -> Result<Option<SessionEnding>, Failure> {
+    if input.redo {
+        return Ok(None);
+    }
+    let SessionInput { project, target, feature, .. } = input;
+    let landed = git.landed_work(project, target, &feature.id, run, may_be).await?;
+    Ok(landed.map(|landed| SessionEnding::Landed { commit: landed.commit, files: landed.files }))
+}
+
 /// The report of a session without an agent process.
 fn without_agent(ending: SessionEnding, sandbox: String) -> SessionReport {
-    SessionReport {
-        ending,
-        notes: String::new(),
-        unread_notes: None,
-        duration_ms: 0,
-        output_digest: String::new(),
-        output_tail: String::new(),
-        log: String::new(),
-        sandbox,
-    }
+    SessionReport { sandbox, ..SessionReport::without_agent(ending) }
 }
 
 fn report(finished: &Finished, files: &SessionFiles, sandbox: String) -> SessionReport {

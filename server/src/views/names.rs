@@ -6,6 +6,7 @@ use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::ProjectView;
+use longhaul_workflows::session::SessionWorkflow;
 use serde::{Deserialize, Serialize};
 
 use super::suggest::nearest;
@@ -13,7 +14,8 @@ use super::{Nameless, Unknown, View};
 use crate::request::RequestError;
 
 /// The workflows whose runs are listed.
-pub const KINDS: [&str; 3] = [ProjectWorkflow::NAME, FeatureWorkflow::NAME, BatchWorkflow::NAME];
+pub const KINDS: [&str; 4] =
+    [ProjectWorkflow::NAME, FeatureWorkflow::NAME, SessionWorkflow::NAME, BatchWorkflow::NAME];
 
 /// A run or a feature as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -41,6 +41,11 @@ impl SledFile {
         Ok(Segment::new(start, self.bytes(start, LENGTH)?))
     }
 
+    /// Whether two segments are equal to the byte.
+    pub(super) fn is_repeated(&mut self, first: u64, second: u64) -> Result<bool, StoreError> {
+        Ok(self.bytes(first, LENGTH)? == self.bytes(second, LENGTH)?)
+    }
+
     fn bytes(&mut self, start: u64, length: u64) -> Result<Vec<u8>, StoreError> {
         let mut read = || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();

@@ -2,6 +2,7 @@
 //! that as the end of the log and overwrites everything after it. That is right for writes in
 //! progress at a crash, but it destroys data that was durable before.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use longhaul_engine::StoreError;
@@ -27,6 +28,12 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
     let mut heads = Vec::new();
     for start in starts {
         heads.push((start, file.head(start)?));
+    }
+    if let Some((first, second)) = copied(&mut file, &heads)? {
+        return Err(StoreError::Unopenable {
+            log: file.path().display().to_string(),
+            reason: format!("the data at byte {first} is repeated at byte {second}"),
+        });
     }
     let snapshot = last_snapshot(log)?;
     let last = heads.iter().filter_map(|(_, head)| head.as_ref()).map(Head::number).max();
@@ -61,6 +68,24 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
         });
     }
     Ok(())
+}
+
+/// Two equal segments. sled writes each once, so one was overwritten with the other; recovery would
+/// take either for the data, and truncate.
+fn copied(
+    file: &mut SledFile,
+    heads: &[(u64, Option<Head>)],
+) -> Result<Option<(u64, u64)>, StoreError> {
+    let mut known = BTreeMap::new();
+    for (start, head) in heads {
+        let Some(head) = head else { continue };
+        if let Some(first) = known.insert(head.number(), *start)
+            && file.is_repeated(first, *start)?
+        {
+            return Ok(Some((first, *start)));
+        }
+    }
+    Ok(None)
 }
 
 /// The end of the gapless part of the log in its last segment, as a log sequence number.

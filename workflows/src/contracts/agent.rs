@@ -121,6 +121,33 @@ pub enum SessionEnding {
     },
 }
 
+impl SessionReport {
+    /// The report of a session without an agent process.
+    pub fn without_agent(ending: SessionEnding) -> Self {
+        Self {
+            ending,
+            notes: String::new(),
+            unread_notes: None,
+            duration_ms: 0,
+            output_digest: String::new(),
+            output_tail: String::new(),
+            log: String::new(),
+            sandbox: String::new(),
+        }
+    }
+}
+
+impl SessionEnding {
+    /// The ending as a clause, for the subject of a commit.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::ClaimsDone | Self::Landed { .. } => "done",
+            Self::ContextFull => "to be continued",
+            Self::Failed { reason, .. } | Self::NotStarted { reason } => reason,
+        }
+    }
+}
+
 /// Output of [`RunSession`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionReport {

@@ -30,6 +30,7 @@ mod git;
 mod model;
 mod outside;
 mod project;
+mod session;
 mod tool;
 
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
@@ -50,6 +51,9 @@ pub use model::{
 };
 pub use outside::OutsideChange;
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};
+pub use session::{
+    BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, Summary, Texts,
+};
 pub use tool::{ToolOutcome, ToolUse, UseTool};
 
 use std::time::Duration;

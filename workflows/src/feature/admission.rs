@@ -1,7 +1,7 @@
 //! Permission for a session. The project grants it: it limits the number of agents, holds back
 //! sessions that cannot succeed, and counts failed ones.
 
-use longhaul_engine::{Context, ContextExt, Received, Stop};
+use longhaul_engine::{Context, ContextExt, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{SessionEnding, SessionReason, SessionReport};
@@ -13,6 +13,8 @@ use super::{Work, turn};
 /// The signal `session_request`: a feature asks its project for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRequest {
+    /// The number of the session in the run of the feature, from one.
+    pub number: u32,
     /// Why it needs a session.
     pub reason: SessionReason,
     /// The command of its agent.
@@ -42,11 +44,13 @@ pub struct BrokenBase {
 pub enum SessionPermit {
     /// The session may begin.
     Granted {
+        /// The id of its run. A fork copies this answer, so it never names another session.
+        session: RunId,
         /// How many of its failed sessions belong to an outage of the agent; they do not count.
         forgiven: u32,
         /// The agent to use from now on: the current one does not work, and the settings name
         /// another.
-        agent: Option<AgentSettings>,
+        agent: Option<Box<AgentSettings>>,
     },
     /// The target has moved since the baseline failed: start from it and run the baseline again.
     Rebase,
@@ -127,7 +131,7 @@ pub(super) async fn report(
     work: &Work,
     result: SessionResult,
 ) -> Result<(), Stop> {
-    let ended = SessionEnded { agent: work.brief.settings.agent.command.clone(), result };
+    let ended = SessionEnded { agent: work.brief.settings.agent.identity(), result };
     context.signal(turn::project(work)?, SessionEnded::SIGNAL, &ended).await
 }
 

@@ -32,7 +32,7 @@ impl Note {
     /// The name of the signal.
     pub const SIGNAL: &'static str = "note";
 
-    fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         match self {
             Self::Text(text) | Self::Signed { text, .. } => text,
         }

@@ -46,6 +46,9 @@ pub struct FeatureProgress {
     /// Sessions ended by an outage of the agent; they count towards no limit.
     #[serde(default)]
     pub outage_sessions: u32,
+    /// Sessions that continued another one whose context was full; they count towards no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub handoffs: u32,
     /// How often the gates failed.
     pub failed_gates: u32,
     /// How often the work conflicted.
@@ -55,6 +58,11 @@ pub struct FeatureProgress {
     /// Findings about it.
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
     pub findings: Findings,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde requires this signature")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl FeatureProgress {

@@ -6,9 +6,10 @@ use longhaul_engine::{Context, ContextExt, Stop};
 use crate::contracts::{
     Problem, RefreshWorktree, RunSession, RunSetup, Seal, SessionEnding, SessionReason,
 };
+use crate::settings::Driver;
 
 use super::admission::{self, SessionPermit, SessionResult};
-use super::{FeatureProgress, Work, claim, notice};
+use super::{FeatureProgress, Work, claim, hosted, notice};
 
 /// The result of a try.
 pub(super) enum Try {
@@ -110,8 +111,8 @@ async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Tr
 async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     loop {
         match admission::ask(context, work).await? {
-            SessionPermit::Granted { forgiven, agent } => {
-                work.take_permit(forgiven, agent);
+            SessionPermit::Granted { session, forgiven, agent } => {
+                work.take_permit(session, forgiven, agent);
                 return Ok(None);
             }
             SessionPermit::Rebase => {
@@ -168,7 +169,10 @@ async fn landed(
 /// Runs a session, seals it, and runs the gates if the agent calls the work done.
 async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
-    let session = context.call::<RunSession>(work.session()).await?;
+    let session = match (work.brief.settings.agent.driver, work.granted.take()) {
+        (Driver::Api, Some(id)) => hosted::run(context, work, id).await?,
+        _ => context.call::<RunSession>(work.session()).await?,
+    };
     if matches!(session.ending, SessionEnding::NotStarted { .. }) {
         work.take_no_session(&session);
         admission::report(context, work, SessionResult::of(&session, false)).await?;

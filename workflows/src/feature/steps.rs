@@ -1,13 +1,15 @@
 //! Checkpoints of a feature run, and the history prefix with which a fork begins.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{Activity, Event, EventKind, Position, cut};
+use longhaul_engine::{Activity, Event, EventKind, Message, MessageBody, Position, RunId, cut};
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
     Land, Landed, OpenWorktree, RefreshWorktree, Refreshed, RunSession, Seal, SealInput, Sealed,
     SessionInput, Worktree,
 };
+
+use crate::session::{SessionStart, SessionWorkflow};
 
 use super::note::LAST_WORDS;
 use super::{FeatureProgress, Ready, SessionEnded, SessionRequest, Turn};
@@ -60,6 +62,9 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
     let mut session = None;
     let mut found = Vec::new();
     for event in segment {
+        if let Some(number) = hosted_session(event) {
+            session = Some(number);
+        }
         let EventKind::ActivityCompleted { name, input, output, .. } = &event.kind else {
             continue;
         };
@@ -103,7 +108,8 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     let mut last = last;
     loop {
         let (events, position) = cut(segment, last);
-        let shorter = before_the_turn(&events)
+        let shorter = before_an_open_session(&events)
+            .or_else(|| before_the_turn(&events))
             .or_else(|| before_an_unsealed_session(segment, &events, position));
         let shorter =
             shorter.or_else(|| before_the_permit(&events)).or_else(|| before_the_last_try(&events));
@@ -155,7 +161,7 @@ fn before_the_permit(events: &[Event]) -> Option<u32> {
     let asked = events.iter().rposition(|event| sends(event, SessionRequest::SIGNAL))?;
     let is_used = events[asked..]
         .iter()
-        .any(|event| is_completed(event, RunSession::NAME) || sends(event, SessionEnded::SIGNAL));
+        .any(|event| is_session_ended(event) || sends(event, SessionEnded::SIGNAL));
     if is_used { None } else { events[asked].kind.command() }
 }
 
@@ -169,7 +175,7 @@ fn before_the_last_try(events: &[Event]) -> Option<u32> {
         _ => false,
     };
     let last = events.iter().rposition(is_last_try)?;
-    let goes_on = events[last..].iter().any(|event| is_completed(event, RunSession::NAME));
+    let goes_on = events[last..].iter().any(is_session_ended);
     if goes_on { None } else { events[last].kind.command() }
 }
 
@@ -179,7 +185,7 @@ fn before_an_unsealed_session(
     events: &[Event],
     position: Position,
 ) -> Option<u32> {
-    let ended = events.iter().rposition(|event| is_completed(event, RunSession::NAME))?;
+    let ended = events.iter().rposition(is_session_ended)?;
     let is_sealed = events[ended..].iter().any(|event| is_completed(event, Seal::NAME));
     if is_sealed || next_seal(segment, position).is_some() {
         return None;
@@ -204,13 +210,13 @@ fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {
 /// The commit of the last step, or, after a session, of its seal.
 fn commit_at(segment: &[Event], events: &[Event], position: Position) -> Option<String> {
     let is_step = |event: &&Event| {
-        [RunSession::NAME, Seal::NAME, OpenWorktree::NAME, RefreshWorktree::NAME]
-            .iter()
-            .any(|name| is_completed(event, name))
+        is_session_ended(event)
+            || [Seal::NAME, OpenWorktree::NAME, RefreshWorktree::NAME]
+                .iter()
+                .any(|name| is_completed(event, name))
     };
     let step = events.iter().rev().find(is_step)?;
-    let step =
-        if is_completed(step, RunSession::NAME) { next_seal(segment, position)? } else { step };
+    let step = if is_session_ended(step) { next_seal(segment, position)? } else { step };
     checkpoints(std::slice::from_ref(step)).pop().map(|checkpoint| checkpoint.commit)
 }
 
@@ -219,9 +225,43 @@ fn last_session(events: &[Event]) -> u32 {
         EventKind::ActivityCompleted { name, input, .. } if name == RunSession::NAME => {
             input.read::<SessionInput>().ok().map(|input| input.number)
         }
-        _ => None,
+        _ => hosted_session(event),
     };
     events.iter().rev().find_map(number).unwrap_or(0)
+}
+
+/// The number of a session that begins as a child run.
+fn hosted_session(event: &Event) -> Option<u32> {
+    match &event.kind {
+        EventKind::ChildStarted { workflow, input, .. } if workflow == SessionWorkflow::NAME => {
+            Some(input.read::<SessionStart>().ok()?.session.number)
+        }
+        _ => None,
+    }
+}
+
+/// The session that a child run was, if an event is its end.
+fn ended_child(event: &Event) -> Option<&RunId> {
+    match &event.kind {
+        EventKind::MessageReceived {
+            message: Some(Message { body: MessageBody::ChildEnded { run, .. }, .. }),
+            ..
+        } => Some(run),
+        _ => None,
+    }
+}
+
+fn is_session_ended(event: &Event) -> bool {
+    is_completed(event, RunSession::NAME) || ended_child(event).is_some()
+}
+
+/// The command before which a fork must end, or it would wait for a session of another run.
+fn before_an_open_session(events: &[Event]) -> Option<u32> {
+    let has_ended = |run: &RunId| events.iter().filter_map(ended_child).any(|ended| ended == run);
+    events.iter().rev().find_map(|event| match &event.kind {
+        EventKind::ChildStarted { run, .. } if !has_ended(run) => event.kind.command(),
+        _ => None,
+    })
 }
 
 fn is_completed(event: &Event, wanted: &str) -> bool {

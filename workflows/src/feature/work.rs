@@ -1,6 +1,7 @@
 //! The state of the work on a feature: the inputs of all steps, and the handling of their results.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use longhaul_engine::RunId;
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
@@ -37,6 +38,8 @@ pub(super) struct Work {
     pub(super) repairs: bool,
     /// Work of this run is on the target, but its gates failed there.
     pub(super) redo: bool,
+    /// The run of the granted session, until it begins.
+    pub(super) granted: Option<RunId>,
 }
 
 impl Work {
@@ -56,6 +59,7 @@ impl Work {
             broken: None,
             repairs: false,
             redo: false,
+            granted: None,
         }
     }
 
@@ -158,14 +162,7 @@ impl Work {
     }
 
     pub(super) fn seal(&self, session: &SessionReport) -> SealInput {
-        let ended = match &session.ending {
-            SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => "done".to_owned(),
-            SessionEnding::ContextFull => "to be continued".to_owned(),
-            SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
-                reason.clone()
-            }
-        };
-        self.seal_as(&format!("session {}, {ended}", self.progress.sessions))
+        self.seal_as(&format!("session {}, {}", self.progress.sessions, session.ending.text()))
     }
 
     /// The input that seals a step.
@@ -229,8 +226,14 @@ impl Work {
             Some(Problem::CheckFailed { merged_with: Some(_), .. }) => resolves = true,
             _ => {}
         }
-        let agent = self.brief.settings.agent.command.clone();
-        SessionRequest { reason: self.reason, agent, files, resolves, broken: self.broken.clone() }
+        SessionRequest {
+            number: self.progress.sessions + 1,
+            reason: self.reason,
+            agent: self.brief.settings.agent.identity(),
+            files,
+            resolves,
+            broken: self.broken.clone(),
+        }
     }
 
     pub(super) fn take_worktree(&mut self, worktree: &Worktree) {
@@ -281,7 +284,13 @@ impl Work {
     }
 
     /// Applies a granted session. Failed sessions explained by an outage of the agent do not count.
-    pub(super) fn take_permit(&mut self, forgiven: u32, agent: Option<AgentSettings>) {
+    pub(super) fn take_permit(
+        &mut self,
+        session: RunId,
+        forgiven: u32,
+        agent: Option<Box<AgentSettings>>,
+    ) {
+        self.granted = Some(session);
         self.progress.outage_sessions += forgiven;
         self.progress.failed_sessions = self.progress.failed_sessions.saturating_sub(forgiven);
         self.forgiven.failed_sessions =
@@ -290,7 +299,7 @@ impl Work {
             self.feedback.problem = None;
         }
         if let Some(agent) = agent {
-            self.brief.settings.agent = agent;
+            self.brief.settings.agent = *agent;
         }
     }
 
@@ -426,7 +435,8 @@ impl Work {
 
     /// Sessions that count towards the limit.
     fn counted_sessions(&self) -> u32 {
-        self.progress.sessions.saturating_sub(self.progress.outage_sessions)
+        let uncounted = self.progress.outage_sessions + self.progress.handoffs;
+        self.progress.sessions.saturating_sub(uncounted)
     }
 
     pub(super) fn blocked(&self, reason: String) -> FeatureOutcome {

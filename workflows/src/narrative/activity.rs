@@ -6,13 +6,15 @@ use longhaul_engine::{Activity, Payload};
 use super::text::{counted, last_lines, short, some_of, took};
 use super::{Entry, Kind};
 use crate::contracts::{
-    CheckBase, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land, LandInput, Landed,
-    LoadBacklog, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenWorktree, OutsideChange,
-    RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding, SessionInput, SessionReport,
-    SetupInput, SetupReport, Worktree,
+    Block, CallModel, CheckBase, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land,
+    LandInput, Landed, LoadBacklog, LoadedBacklog, MergeCandidate, MergeInput, Merged, ModelAnswer,
+    OpenWorktree, OutsideChange, RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding,
+    SessionInput, SessionReport, SetupInput, SetupReport, ToolOutcome, ToolUse, Usage, UseTool,
+    Worktree,
 };
 use crate::projection::{RunView, Step};
 use crate::prompt;
+use crate::session::step;
 
 /// Whether an activity is a session of an agent.
 pub(super) fn is_session(name: &str) -> bool {
@@ -28,6 +30,7 @@ pub(super) fn task(name: &str, input: &Payload) -> String {
         RunChecks::NAME => {
             input.read::<ChecksInput>().map(|checks| format!("checking {}", short(&checks.commit)))
         }
+        UseTool::NAME => input.read::<ToolUse>().map(|tool| step(&tool.call)),
         Land::NAME => {
             input.read::<LandInput>().map(|land| format!("landing {}", short(&land.commit)))
         }
@@ -65,6 +68,8 @@ fn known(
         RunChecks::NAME => checks(&input.read()?, &output.read()?, before),
         CheckBase::NAME => Entry::new(Kind::Detail, on_base(&output.read()?)),
         RunSession::NAME => session(name, input, &output.read()?),
+        CallModel::NAME => answer(&output.read()?),
+        UseTool::NAME => tool(&input.read()?, &output.read()?),
         Seal::NAME => return Ok(sealed(&output.read()?)),
         MergeCandidate::NAME => merged(&input.read()?, &output.read()?),
         Land::NAME => {
@@ -194,6 +199,32 @@ fn session(name: &str, input: &Payload, report: &SessionReport) -> Entry {
         }
         _ => entry,
     }
+}
+
+/// An answer of a model: its text, its tool calls, its tokens.
+fn answer(answer: &ModelAnswer) -> Entry {
+    let mut details = Vec::new();
+    for block in &answer.blocks {
+        match block {
+            Block::Text { text } => details.push(text.trim().to_owned()),
+            Block::ToolUse(call) => details.push(format!("→ {}", step(call))),
+            _ => {}
+        }
+    }
+    let Usage { input, output, cache_read, cache_write } = answer.usage;
+    let text = format!(
+        "{} answered, {}: {} tokens in, {output} out",
+        answer.model,
+        took(answer.duration_ms),
+        input + cache_read + cache_write,
+    );
+    Entry::new(Kind::Detail, text).details(&[&details.join("\n")])
+}
+
+fn tool(input: &ToolUse, outcome: &ToolOutcome) -> Entry {
+    let failed = if outcome.is_error { " failed" } else { "" };
+    let text = format!("{}{failed}, {}", step(&input.call), took(outcome.duration_ms));
+    Entry::new(Kind::Detail, text).details(&[&last_lines(&outcome.text)])
 }
 
 fn unread(reason: Option<&str>) -> String {

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{Context, ContextExt, Received, Stop};
+use longhaul_engine::{Context, ContextExt, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
@@ -66,6 +66,11 @@ enum Decision {
 
 fn wait(why: String, aside: bool) -> Decision {
     Decision::Wait { why, aside }
+}
+
+/// The id of a session of a run.
+fn session_of(run: &RunId, number: u32) -> Option<RunId> {
+    RunId::new(format!("{run}/{number}")).ok()
 }
 
 impl Admissions {
@@ -344,6 +349,12 @@ impl Memory {
                 false,
             );
         }
+        let session = self.run_of(feature).and_then(|run| session_of(&run, request.number));
+        let Some(session) = session else {
+            return Decision::Answer(SessionPermit::Refused {
+                reason: "its session has no valid id".into(),
+            });
+        };
         match self.ask_breaker(feature, request, now) {
             Err(paused) => {
                 let why = format!("waits for its agent: {}", paused.reason);
@@ -362,7 +373,7 @@ impl Memory {
                 if let Some(claim) = &waiting.claim {
                     self.admissions.conflicts.reserve(claim);
                 }
-                Decision::Answer(SessionPermit::Granted { forgiven, agent })
+                Decision::Answer(SessionPermit::Granted { session, forgiven, agent })
             }
         }
     }
@@ -374,11 +385,11 @@ impl Memory {
         feature: &FeatureId,
         request: &SessionRequest,
         now: Option<DateTime<Utc>>,
-    ) -> Result<(u32, Option<AgentSettings>), SessionsPaused> {
+    ) -> Result<(u32, Option<Box<AgentSettings>>), SessionsPaused> {
         let settings = self.settings.agent.clone();
         let is_open = self.admissions.breaker(&request.agent).is_open();
-        let (agent, replaced) = if is_open && settings.command != request.agent {
-            (settings.command.clone(), Some(settings))
+        let (agent, replaced) = if is_open && settings.identity() != request.agent {
+            (settings.identity(), Some(Box::new(settings)))
         } else {
             (request.agent.clone(), None)
         };

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use longhaul_engine::event::Cause;
-use longhaul_engine::{Activity, Event, EventKind, Failure, FailureKind, Payload, Position, Slot};
+use longhaul_engine::{
+    Activity, Event, EventKind, Failure, FailureKind, Message, MessageBody, Outcome, Payload,
+    Position, RunId, Slot,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +17,7 @@ use crate::contracts::{
     SetupReport,
 };
 use crate::feature::{COPIED, FeatureOutcome, FeatureProgress};
+use crate::session::{SessionStart, SessionWorkflow};
 
 use super::audit::AuditEntry;
 use super::session::{Session, SessionRecord, SessionState, Step};
@@ -227,9 +231,7 @@ impl RunView {
                 self.waits = Some(Waits::Call { name: name.clone(), since: event.at });
                 self.activity(name).attempts += 1;
                 self.open.insert(*slot);
-                if name == RunSession::NAME {
-                    self.begin_session(event, *slot, *attempt, input);
-                }
+                self.begin_called(event, name, *slot, *attempt, input);
             }
             EventKind::ActivityFailed { slot, name, attempt, failure, retry_at, .. } => {
                 self.count(*slot, name);
@@ -239,9 +241,7 @@ impl RunView {
                 self.waits = None;
                 self.count(*slot, name);
                 self.activity(name).completed += 1;
-                if name == RunSession::NAME {
-                    self.begin_session(event, *slot, *attempt, input);
-                }
+                self.begin_called(event, name, *slot, *attempt, input);
                 self.complete(event, name, input, output);
             }
             EventKind::MessageAwaited { deadline, .. } => {
@@ -250,7 +250,22 @@ impl RunView {
             EventKind::TimerStarted { fire_at, .. } => {
                 self.waits = Some(Waits::Timer { at: *fire_at });
             }
-            EventKind::MessageReceived { .. } | EventKind::TimerFired { .. } => self.waits = None,
+            EventKind::ChildStarted { run, workflow, input, .. }
+                if workflow == SessionWorkflow::NAME =>
+            {
+                if let Ok(start) = input.read::<SessionStart>() {
+                    self.begin_session(event, run.to_string(), 1, &start.session);
+                }
+            }
+            EventKind::MessageReceived { message, .. } => {
+                self.waits = None;
+                if let Some(Message { body: MessageBody::ChildEnded { run, outcome }, .. }) =
+                    message
+                {
+                    self.end_hosted(event, run, outcome);
+                }
+            }
+            EventKind::TimerFired { .. } => self.waits = None,
             EventKind::RunParked { .. } => self.sessions.iter_mut().for_each(Session::interrupt),
             EventKind::RunCompleted { output } => {
                 self.outcome = output.read().ok();
@@ -361,8 +376,37 @@ impl RunView {
         }
     }
 
-    fn begin_session(&mut self, event: &Event, slot: Slot, attempt: u32, input: &Payload) {
-        let Ok(input) = input.read::<SessionInput>() else { return };
+    /// Begins a session that is an activity of this run.
+    fn begin_called(
+        &mut self,
+        event: &Event,
+        name: &str,
+        slot: Slot,
+        attempt: u32,
+        input: &Payload,
+    ) {
+        if name == RunSession::NAME
+            && let Ok(input) = input.read::<SessionInput>()
+        {
+            self.begin_session(event, slot.to_string(), attempt, &input);
+        }
+    }
+
+    /// Ends a session that is a child run.
+    fn end_hosted(&mut self, event: &Event, run: &RunId, outcome: &Outcome) {
+        let session = self.sessions.iter_mut().find(|session| session.call == run.as_str());
+        let Some(session) = session else { return };
+        match outcome {
+            Outcome::Completed(report) => match report.read::<SessionReport>() {
+                Ok(report) => session.end(event.at, &report),
+                Err(_) => session.interrupt(),
+            },
+            Outcome::Failed(failure) => session.fail(event.at, &failure.message, false),
+            Outcome::Cancelled => session.interrupt(),
+        }
+    }
+
+    fn begin_session(&mut self, event: &Event, call: String, attempt: u32, input: &SessionInput) {
         let segment = self.segments.len();
         if let Some(last) = self.sessions.last_mut() {
             if (last.number, last.record.segment) == (input.number, segment) {
@@ -381,7 +425,7 @@ impl RunView {
         };
         self.sessions.push(Session {
             number: input.number,
-            call: slot.to_string(),
+            call,
             reason: input.reason,
             attempts: attempt,
             state: SessionState::Working,
@@ -512,6 +556,7 @@ impl From<&FailureKind> for FailureClass {
 fn announces_session(event: &Event) -> bool {
     match &event.kind {
         EventKind::ActivityStarted { name, .. } => name == RunSession::NAME,
+        EventKind::ChildStarted { workflow, .. } => workflow == SessionWorkflow::NAME,
         EventKind::StatusPublished { .. } => true,
         _ => false,
     }

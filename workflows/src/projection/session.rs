@@ -73,7 +73,8 @@ pub enum SessionState {
 pub struct Session {
     /// Its number within the run, from 1.
     pub number: u32,
-    /// The slot of its call: the name of its directory in `sessions/<run>/`.
+    /// The slot of its call, which names its directory in `sessions/<run>/`; of a session that is a
+    /// run of its own, the id of that.
     pub call: String,
     /// The reason for it.
     pub reason: SessionReason,

@@ -1,7 +1,7 @@
 //! `[agent]`: the program or model that does the work.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::{fmt, iter};
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
@@ -26,6 +26,19 @@ pub enum Driver {
     Opencode,
     /// Longhaul's own agent, over the API of a model: `[agent.api]`.
     Api,
+}
+
+impl Driver {
+    /// Its name in `longhaul.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Command => "command",
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Api => "api",
+        }
+    }
 }
 
 /// The HTTP interface of a model.
@@ -68,6 +81,17 @@ impl Default for ApiSettings {
             max_output: 8192,
             timeout: Seconds(600),
         }
+    }
+}
+
+impl ApiSettings {
+    /// The environment variable with the key.
+    pub fn key_name(&self) -> &str {
+        let default = match self.protocol {
+            Protocol::Anthropic => "ANTHROPIC_API_KEY",
+            Protocol::Openai => "OPENAI_API_KEY",
+        };
+        self.key_env.as_deref().unwrap_or(default)
     }
 }
 
@@ -173,6 +197,14 @@ pub struct AgentSettings {
 }
 
 impl AgentSettings {
+    /// The agent, as its outages are counted: its command, or its driver and model.
+    pub fn identity(&self) -> Vec<String> {
+        if self.driver == Driver::Command {
+            return self.command.clone();
+        }
+        iter::once(self.driver.name().to_owned()).chain(self.model.clone()).collect()
+    }
+
     /// The access of a session to network and files.
     pub fn confinement(&self) -> Confinement {
         Confinement {

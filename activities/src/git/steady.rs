@@ -1,0 +1,52 @@
+//! Work trees for many short calls, such as those of an agent's tools: a call that only reads
+//! starts no git process and syncs nothing.
+
+use std::path::Path;
+
+use longhaul_engine::Failure;
+
+use super::GitHandlers;
+use super::names::rescue_ref;
+use super::refs::Repository;
+use super::tree::{Condition, Tree};
+use super::work::{Wanted, WorkTree};
+
+impl GitHandlers {
+    /// The tree of a feature, if it is sound and set up. It is not marked as in use: what a call
+    /// writes must be on stable storage before it ends.
+    pub(crate) async fn steady_tree(
+        &self,
+        wanted: &Wanted<'_>,
+    ) -> Result<Option<WorkTree>, Failure> {
+        let (repository, tree) = self.feature_tree(wanted).await?;
+        let is_steady = tree.condition()? == Condition::Sound && tree.is_set_up(None)?;
+        Ok(is_steady.then(|| WorkTree::of_feature(repository, tree, wanted.feature)))
+    }
+
+    /// Trusts a tree that was in use when Longhaul was killed. If the system has run on since, no
+    /// write to it was lost, and the calls before the interrupted one have left it as they said.
+    pub(crate) async fn trust_if_system_ran_on(&self, wanted: &Wanted<'_>) -> Result<(), Failure> {
+        let (repository, tree) = self.feature_tree(wanted).await?;
+        let ran_on = tree.condition()? == Condition::Suspect
+            && tree.was_used_since_boot()?
+            && !tree.is_half_reset();
+        if ran_on {
+            repository.sync().await?;
+            tree.end_use()?;
+        }
+        Ok(())
+    }
+
+    /// The ref with the files that the tree had before this attempt made it again.
+    pub(crate) async fn rescued(&self, wanted: &Wanted<'_>) -> Result<Option<String>, Failure> {
+        let rescue = rescue_ref(&wanted.attempt.run, wanted.attempt.slot);
+        let repository = self.repository(wanted.project).await?;
+        Ok(repository.commit_of(&rescue).await?.map(|_| rescue))
+    }
+
+    async fn feature_tree(&self, wanted: &Wanted<'_>) -> Result<(Repository, Tree), Failure> {
+        let repository = self.repository(wanted.project).await?;
+        let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
+        Ok((repository, tree))
+    }
+}

@@ -1,0 +1,134 @@
+//! The frame of a session of the built-in agent: its files and prompts before the first model call,
+//! and durable work after the last.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use longhaul_engine::{Attempt, Failure, Handler, RunId};
+use longhaul_workflows::contracts::{
+    BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, SessionInput, ToolSpec,
+};
+use longhaul_workflows::settings::Confinement;
+use longhaul_workflows::{prompt, session};
+
+use crate::checks::SetUp;
+use crate::confine::{Places, describe, sandbox};
+use crate::git::{GitHandlers, Wanted, WorkTree};
+use crate::machine::{self, Operation};
+use crate::process::{Environment, Runner, Supervisor, write_durably};
+
+use super::files::SessionFiles;
+use super::{landed, progress_file};
+
+/// Begins and ends sessions of the built-in agent.
+#[derive(Debug, Clone)]
+pub struct HostedHandler {
+    setup: SetUp,
+}
+
+impl HostedHandler {
+    /// A handler that keeps its files in a data directory, which must exist.
+    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
+        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
+    }
+
+    fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
+        SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
+    }
+
+    async fn tree(&self, input: &SessionInput, attempt: &Attempt) -> Result<WorkTree, Failure> {
+        let wanted = Wanted {
+            project: &input.project,
+            feature: &input.feature.id,
+            worktree: &input.worktree,
+            commit: None,
+            attempt,
+        };
+        self.setup.git.work_tree(&wanted).await
+    }
+
+    /// The level of the sandbox in which the tools of the session run.
+    fn sandbox(&self, input: &SessionInput, tree: &Path) -> Result<String, Failure> {
+        let root = self.setup.git.root_of(&input.project);
+        let data_dir = self.setup.runner.data_dir();
+        let places = Places { root: &root, tree, data_dir, sees_held_out: false };
+        let agent = &input.agent;
+        let confinement = Confinement { held_out: input.held_out.clone(), ..agent.confinement() };
+        let env = Environment::chosen(&agent.pass_env);
+        Ok(describe(sandbox(&places, None, &env, &confinement)?.as_ref()))
+    }
+}
+
+#[async_trait]
+impl Handler<BeginSession> for HostedHandler {
+    async fn perform(&self, input: BeginInput, attempt: &Attempt) -> Result<Begun, Failure> {
+        let session = &input.session;
+        let files = self.files(session, attempt);
+        let folder = files.folder().display().to_string();
+        let may_have_landed = files.exist_of_run();
+        let run = feature_run(&attempt.run, input.task.is_some());
+        if let Some(landed) = landed(&self.setup.git, session, &run, may_have_landed).await? {
+            return Ok(Begun {
+                landed: Some(landed),
+                sandbox: String::new(),
+                folder,
+                texts: prompt::texts(&input),
+                tools: Vec::new(),
+            });
+        }
+        let tree = self.tree(session, attempt).await?;
+        tree.watch_target(&session.target, attempt).await?;
+        let sandbox = self.sandbox(session, tree.path())?;
+        let texts = prompt::texts(&input);
+        let files = files.in_tree(tree.path());
+        files.prepare(session, &texts.prompt).map_err(|error| unwritable(&files, &error))?;
+        progress_file::copy_in(&tree, &self.setup.git.root_of(&session.project)).await?;
+        if let Some(handoff) = &input.handoff {
+            write_package(&files, handoff).map_err(|error| unwritable(&files, &error))?;
+        }
+        tracing::info!(run = %attempt.run, session = session.number, sandbox, "a session begins");
+        Ok(Begun { landed: None, sandbox, folder, texts, tools: tools() })
+    }
+}
+
+#[async_trait]
+impl Handler<EndSession> for HostedHandler {
+    async fn perform(&self, input: EndInput, attempt: &Attempt) -> Result<Ended, Failure> {
+        let tree = self.tree(&input.session, attempt).await?;
+        let files = self.files(&input.session, attempt).in_tree(tree.path());
+        tree.settle().await?;
+        if let Some(handoff) = &input.handoff {
+            write_package(&files, handoff).map_err(|error| unwritable(&files, &error))?;
+        }
+        Ok(Ended { notes: files.notes().unwrap_or_default() })
+    }
+}
+
+fn tools() -> Vec<ToolSpec> {
+    session::tools::specs().into_iter().chain([session::summary_tool()]).collect()
+}
+
+/// The run of the feature: that of a session is below it.
+fn feature_run(run: &RunId, is_sub_agent: bool) -> RunId {
+    let levels = if is_sub_agent { 2 } else { 1 };
+    let mut id = run.as_str();
+    for _ in 0..levels {
+        id = id.rsplit_once('/').map_or(id, |(parent, _)| parent);
+    }
+    RunId::new(id).unwrap_or_else(|_| run.clone())
+}
+
+/// Writes the package for programs, and as a document for people.
+fn write_package(files: &SessionFiles, handoff: &Handoff) -> std::io::Result<()> {
+    std::fs::create_dir_all(files.folder())?;
+    let json = serde_json::to_vec_pretty(handoff)?;
+    write_durably(&files.folder().join("handoff-package.json"), &json)?;
+    write_durably(&files.folder().join("handoff.md"), handoff.document().as_bytes())
+}
+
+fn unwritable(files: &SessionFiles, error: &std::io::Error) -> Failure {
+    let folder = files.folder();
+    let message =
+        format!("the files of a session cannot be written in {}: {error}", folder.display());
+    machine::failure(error, Operation::Files, folder, message, Failure::retryable)
+}

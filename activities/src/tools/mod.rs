@@ -1,0 +1,310 @@
+//! The tools of the built-in agent: a shell in its sandbox, and the files of its work tree.
+//!
+//! A tool that fails is an answer. After each call the files of the tree are on stable storage, so
+//! that a power cut takes back nothing that the conversation relies on. Calls that change a tree
+//! run one at a time, and none reads meanwhile.
+
+mod edit;
+mod place;
+mod read;
+mod search;
+mod shell;
+mod text;
+mod walk;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Payload, Probe};
+use longhaul_workflows::contracts::{ToolOutcome, ToolUse, UseTool};
+use longhaul_workflows::session::tools::ToolArgs;
+use longhaul_workflows::settings::AgentSettings;
+use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+
+use crate::checks::SetUp;
+use crate::git::{GitHandlers, Wanted, WorkTree};
+use crate::machine;
+use crate::process::{Runner, Supervisor};
+use crate::project;
+
+use edit::{Edit, Site};
+use place::{Fault, Place};
+use search::Scope;
+use shell::{Command, told};
+use text::Secrets;
+
+/// Parts of the names of variables whose inherited values are secret.
+const SECRET_NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
+/// The variables with the keys of providers.
+const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
+
+type Locks = HashMap<PathBuf, Weak<RwLock<()>>>;
+
+/// Performs the tool calls of a model.
+#[derive(Debug, Clone)]
+pub struct ToolHandler {
+    setup: SetUp,
+    locks: Arc<Mutex<Locks>>,
+}
+
+/// The answer of a tool.
+#[derive(Debug)]
+struct Answer {
+    text: String,
+    is_error: bool,
+}
+
+/// The variables of `[agent] env`, and all values to replace in answers.
+#[derive(Debug, Default)]
+struct Variables {
+    env: BTreeMap<String, String>,
+    secrets: Secrets,
+}
+
+/// A work tree, locked for a call.
+struct Ready {
+    tree: WorkTree,
+    /// What the model must know about the tree.
+    notice: Option<String>,
+    _held: Held,
+}
+
+#[expect(dead_code, reason = "the locks are held, not used")]
+enum Held {
+    Shared(OwnedRwLockReadGuard<()>),
+    Alone(OwnedRwLockWriteGuard<()>),
+}
+
+impl ToolHandler {
+    /// A handler that keeps its files in a data directory, which must exist.
+    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
+        let setup = SetUp { runner: Runner::new(data_dir, supervisor), git };
+        Self { setup, locks: Arc::default() }
+    }
+
+    fn lock(&self, worktree: &str) -> Arc<RwLock<()>> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(Path::new(worktree)).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::default();
+        locks.insert(worktree.into(), Arc::downgrade(&lock));
+        lock
+    }
+
+    /// The work tree. A call that only reads shares it.
+    async fn ready(&self, wanted: &Wanted<'_>, only_reads: bool) -> Result<Ready, Failure> {
+        let git = &self.setup.git;
+        let lock = self.lock(wanted.worktree);
+        if only_reads {
+            let held = Held::Shared(Arc::clone(&lock).read_owned().await);
+            if let Some(tree) = git.steady_tree(wanted).await? {
+                return Ok(Ready { tree, notice: None, _held: held });
+            }
+        }
+        let held = Held::Alone(lock.write_owned().await);
+        git.trust_if_system_ran_on(wanted).await?;
+        if let Some(tree) = git.steady_tree(wanted).await? {
+            return Ok(Ready { tree, notice: None, _held: held });
+        }
+        let tree = self.setup.work_tree(wanted).await?;
+        // A failed set-up must not run again before the next call: it would reset the tree.
+        tree.end_setup(Some(&tree.at()?))?;
+        let notice = git.rescued(wanted).await?.map(|rescued| {
+            format!(
+                "[The work tree was made again from its last commit, because the machine stopped. \
+                 Its files as they were then: `git show {rescued}`.]\n"
+            )
+        });
+        Ok(Ready { tree, notice, _held: held })
+    }
+
+    /// The variables of the agent. Their values must not reach an answer.
+    fn variables(&self, input: &ToolUse) -> Result<Variables, Failure> {
+        let root = self.setup.git.root_of(&input.project);
+        let agent = &input.agent;
+        let env = if agent.env.is_empty() {
+            BTreeMap::new()
+        } else {
+            project::agent_env(&root, &agent.env)?
+        };
+        let mut secrets: BTreeMap<_, _> = inherited_secrets(agent).collect();
+        secrets.extend(env.clone());
+        Ok(Variables { secrets: Secrets::new(&secrets), env })
+    }
+
+    async fn answer(
+        &self,
+        input: &ToolUse,
+        args: ToolArgs,
+        variables: &Arc<Variables>,
+        attempt: &Attempt,
+    ) -> Result<Answer, Fault> {
+        let wanted = wanted(input, attempt);
+        let only_reads =
+            matches!(args, ToolArgs::Read { .. } | ToolArgs::Search { .. } | ToolArgs::List { .. });
+        let ready = tokio::select! {
+            ready = self.ready(&wanted, only_reads) => ready.map_err(Fault::Call)?,
+            () = attempt.cancelled() => return Err(Fault::Call(Failure::cancelled())),
+        };
+        let tree = &ready.tree;
+        let answer = if let ToolArgs::Shell { command, timeout } = &args {
+            let command = Command { input, text: command, timeout: *timeout, variables };
+            self.shell(command, tree, attempt).await
+        } else {
+            let call = FileCall {
+                root: tree.path().to_owned(),
+                record: tree.records().join("edits").join(record_name(input, attempt)),
+                variables: Arc::clone(variables),
+                attempt: attempt.clone(),
+            };
+            let answer = tokio::task::spawn_blocking(move || call.answer(&args)).await;
+            answer.unwrap_or_else(|error| Err(format!("The tool ended early: {error}").into()))
+        };
+        if tree.is_in_use().map_err(Fault::Call)? {
+            tree.settle().await.map_err(Fault::Call)?;
+        }
+        with_notice(ready.notice, answer)
+    }
+}
+
+#[async_trait]
+impl Handler<UseTool> for ToolHandler {
+    async fn perform(&self, input: ToolUse, attempt: &Attempt) -> Result<ToolOutcome, Failure> {
+        let begun = Instant::now();
+        let mut variables = Arc::default();
+        let answer = match ToolArgs::parse(&input.call.name, &input.call.input) {
+            Err(fault) => Err(Fault::Tool(fault)),
+            Ok(args) => match self.variables(&input) {
+                Ok(found) => {
+                    variables = Arc::new(found);
+                    self.answer(&input, args, &variables, attempt).await
+                }
+                Err(failure) => Err(told(failure)),
+            },
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(Fault::Tool(text)) => Answer { text, is_error: true },
+            Err(Fault::Call(failure)) => return Err(failure),
+        };
+        Ok(ToolOutcome {
+            text: variables.secrets.redacted(&answer.text),
+            is_error: answer.is_error,
+            duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// A shell command that was interrupted is not run again: the model decides.
+    async fn probe(&self, input: ToolUse, attempt: &Attempt) -> Probe<ToolOutcome> {
+        if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
+            return machine::unknown_outcome(failure);
+        }
+        if input.call.name != ToolUse::SHELL {
+            return Probe::NotLanded;
+        }
+        let mut notice = None;
+        let found = match self.ready(&wanted(&input, attempt), false).await {
+            Ok(ready) => {
+                notice = ready.notice;
+                ready.tree.settle().await
+            }
+            Err(failure) => Err(failure),
+        };
+        match found {
+            Err(failure) if failure.kind == FailureKind::Machine => {
+                return Probe::Machine(failure.message);
+            }
+            // The next step reports it.
+            Err(failure) => tracing::warn!(%failure, "the work tree of a tool call is not there"),
+            Ok(()) => {}
+        }
+        let variables = match self.variables(&input) {
+            Ok(variables) => variables,
+            Err(failure) => return machine::unknown_outcome(failure),
+        };
+        let text = self.interrupted(attempt, &variables.secrets);
+        let text = variables.secrets.redacted(&(notice.unwrap_or_default() + &text));
+        Probe::Landed(ToolOutcome { text, is_error: true, duration_ms: 0 })
+    }
+}
+
+/// A call of a tool on files.
+struct FileCall {
+    root: PathBuf,
+    /// The record of the edit, if it is one.
+    record: PathBuf,
+    variables: Arc<Variables>,
+    attempt: Attempt,
+}
+
+impl FileCall {
+    fn answer(&self, args: &ToolArgs) -> Result<Answer, Fault> {
+        let place = &Place::open(&self.root)?;
+        let secrets = &self.variables.secrets;
+        let is_cancelled = &|| self.attempt.is_cancelled();
+        let site = Site { place, root: &self.root, record: &self.record };
+        let text = match args {
+            ToolArgs::Read { path, start, end } => {
+                read::read(place, secrets, path, (*start, *end))?
+            }
+            ToolArgs::Write { path, content } => edit::write(site, path, content)?,
+            ToolArgs::Edit { path, old, new, count, all } => {
+                edit::edit(site, &Edit { path, old, new, count: *count, all: *all })?
+            }
+            ToolArgs::Search { pattern, path, glob } => {
+                let (path, glob) = (path.as_deref(), glob.as_deref());
+                search::search(Scope { place, path, glob, is_cancelled }, secrets, pattern)?
+            }
+            ToolArgs::List { path, glob } => {
+                let (path, glob) = (path.as_deref(), glob.as_deref());
+                search::list(Scope { place, path, glob, is_cancelled })?
+            }
+            _ => return Err("This tool does not work on files.".to_owned().into()),
+        };
+        Ok(Answer { text, is_error: false })
+    }
+}
+
+fn wanted<'a>(input: &'a ToolUse, attempt: &'a Attempt) -> Wanted<'a> {
+    Wanted {
+        project: &input.project,
+        feature: &input.feature,
+        worktree: &input.worktree,
+        commit: None,
+        attempt,
+    }
+}
+
+/// The name of the record of an edit. A rewound run can reach the same call with another input.
+fn record_name(input: &ToolUse, attempt: &Attempt) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(attempt.key().as_bytes()).update(&[0]);
+    hasher.update(Payload::of(&input.call).as_bytes());
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The inherited variables that may hold a secret, with their values.
+fn inherited_secrets(agent: &AgentSettings) -> impl Iterator<Item = (String, String)> {
+    let is_secret = |name: &&str| {
+        let name = name.to_ascii_uppercase();
+        SECRET_NAMES.iter().any(|part| name.contains(part))
+    };
+    let passed = agent.pass_env.iter().map(String::as_str).filter(is_secret);
+    let key = agent.api.key_env.as_deref();
+    let names = passed.chain(key).chain(KEYS);
+    names.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
+}
+
+fn with_notice(notice: Option<String>, answer: Result<Answer, Fault>) -> Result<Answer, Fault> {
+    let Some(notice) = notice else { return answer };
+    match answer {
+        Ok(answer) => Ok(Answer { text: notice + &answer.text, ..answer }),
+        Err(Fault::Tool(text)) => Err(Fault::Tool(notice + &text)),
+        machine => machine,
+    }
+}

@@ -1,0 +1,171 @@
+//! Sessions of the built-in agent: child runs, of which exactly one owns the work.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use longhaul_engine::{
+    Child, Context, ContextExt, Filter, Outcome, Payload, Received, RunId, Stop,
+};
+
+use crate::contracts::{SessionEnding, SessionReason, SessionReport};
+use crate::session::{
+    self, HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionStart, SessionWorkflow,
+};
+
+use super::Work;
+use super::note::Note;
+
+/// How long a successor may take to acknowledge its package.
+const ACKNOWLEDGEMENT: Duration = Duration::from_mins(10);
+
+/// The sessions of one try.
+struct Hosted<'a> {
+    work: &'a mut Work,
+    /// The run of the feature, as its sessions know it.
+    feature_run: RunId,
+    /// The session that owns the work.
+    owner: RunId,
+    /// The sessions that have not ended.
+    open: BTreeSet<RunId>,
+}
+
+/// Runs a session, and those that it hands its work to; returns the report of the last one.
+pub(super) async fn run(
+    context: &mut dyn Context,
+    work: &mut Work,
+    first: RunId,
+) -> Result<SessionReport, Stop> {
+    let feature_run = context.run().clone();
+    let mut hosted = Hosted { work, feature_run, owner: first, open: BTreeSet::new() };
+    let report = hosted.run(context).await;
+    if matches!(report, Err(Stop::Cancelled)) {
+        for session in &hosted.open {
+            session::end_child(context, session).await?;
+        }
+    }
+    report
+}
+
+impl Hosted<'_> {
+    async fn run(&mut self, context: &mut dyn Context) -> Result<SessionReport, Stop> {
+        self.start(context, None).await?;
+        loop {
+            match self.receive(context, None).await? {
+                Some(Received::ChildEnded { run, outcome }) if run == self.owner => {
+                    return report(outcome);
+                }
+                Some(Received::Signal { name, payload, from: Some(from) })
+                    if name == HandoffPrepared::SIGNAL && from == self.owner =>
+                {
+                    self.hand_over(context, payload.read()?).await?;
+                }
+                Some(received) => self.pass_on(context, received).await?,
+                None => {}
+            }
+        }
+    }
+
+    async fn receive(
+        &mut self,
+        context: &mut dyn Context,
+        timeout: Option<Duration>,
+    ) -> Result<Option<Received>, Stop> {
+        let received = context.receive(&Filter::any(), timeout).await?;
+        if let Some(Received::ChildEnded { run, .. }) = &received {
+            self.open.remove(run);
+        }
+        Ok(received)
+    }
+
+    async fn start(
+        &mut self,
+        context: &mut dyn Context,
+        prepared: Option<HandoffPrepared>,
+    ) -> Result<(), Stop> {
+        let start = SessionStart {
+            id: self.owner.clone(),
+            feature_run: self.feature_run.clone(),
+            session: self.work.session(),
+            seal: self.work.seal_as(""),
+            handoff: prepared.map(|prepared| prepared.package),
+            task: None,
+        };
+        let run = start.id.clone();
+        self.open.insert(run.clone());
+        let input = Payload::of(&start);
+        let workflow = SessionWorkflow::NAME;
+        context.start(Child { run, workflow, input, labels: [].into() }).await
+    }
+
+    /// Gives the work to a successor, once that has acknowledged the package. If it does not, the
+    /// predecessor keeps the work.
+    async fn hand_over(
+        &mut self,
+        context: &mut dyn Context,
+        prepared: HandoffPrepared,
+    ) -> Result<(), Stop> {
+        let digest = prepared.package.digest();
+        let successor = prepared.package.new_session_id.clone();
+        let predecessor = std::mem::replace(&mut self.owner, successor);
+        self.work.progress.handoffs += 1;
+        self.work.reason = SessionReason::Continue;
+        self.work.begin_session(context).await?;
+        self.start(context, Some(prepared)).await?;
+        if self.is_acknowledged(context, &digest).await? {
+            decide(context, &self.owner, HandoffDecision::Own).await?;
+            decide(context, &predecessor, HandoffDecision::Shutdown).await?;
+        } else {
+            let failed = std::mem::replace(&mut self.owner, predecessor);
+            decide(context, &failed, HandoffDecision::Shutdown).await?;
+            decide(context, &self.owner, HandoffDecision::Own).await?;
+        }
+        Ok(())
+    }
+
+    async fn is_acknowledged(
+        &mut self,
+        context: &mut dyn Context,
+        digest: &str,
+    ) -> Result<bool, Stop> {
+        loop {
+            match self.receive(context, Some(ACKNOWLEDGEMENT)).await? {
+                None => return Ok(false),
+                Some(Received::ChildEnded { run, .. }) if run == self.owner => return Ok(false),
+                Some(Received::Signal { name, payload, from: Some(from) })
+                    if name == HandoffAcknowledged::SIGNAL && from == self.owner =>
+                {
+                    return Ok(payload.read::<HandoffAcknowledged>()?.digest == digest);
+                }
+                Some(received) => self.work.take_note(received),
+            }
+        }
+    }
+
+    /// Passes notes of people on to the session.
+    async fn pass_on(&mut self, context: &mut dyn Context, received: Received) -> Result<(), Stop> {
+        if let Received::Signal { name, payload, .. } = &received
+            && name == Note::SIGNAL
+        {
+            context.send(self.owner.clone(), Note::SIGNAL, payload.clone()).await?;
+        }
+        self.work.take_note(received);
+        Ok(())
+    }
+}
+
+async fn decide(
+    context: &mut dyn Context,
+    session: &RunId,
+    decision: HandoffDecision,
+) -> Result<(), Stop> {
+    context.signal(session.clone(), HandoffDecision::SIGNAL, &decision).await
+}
+
+fn report(outcome: Outcome) -> Result<SessionReport, Stop> {
+    let reason = match outcome {
+        Outcome::Completed(report) => return Ok(report.read()?),
+        Outcome::Failed(failure) => failure.message,
+        Outcome::Cancelled => "its run was cancelled".to_owned(),
+    };
+    Ok(SessionReport::without_agent(SessionEnding::Failed { reason, lacks_command: false }))
+}

@@ -1,0 +1,307 @@
+//! The session workflow: one context window of the built-in agent, from its prompt to its claim.
+//!
+//! The loop is workflow code: each model call and each tool call is an activity whose result is in
+//! the log before the next one begins. After a crash the conversation is rebuilt from the log, and
+//! nothing answered is requested again.
+
+mod act;
+mod conversation;
+mod handoff;
+mod progress;
+pub mod tools;
+mod window;
+
+use async_trait::async_trait;
+use longhaul_engine::{
+    Context, ContextExt, Ending, Failure, Filter, Payload, Received, RequestedBy, RunId, Stop,
+    Workflow,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::contracts::{
+    BeginInput, BeginSession, Begun, Block, EndInput, EndSession, Handoff, ModelAnswer, ModelStop,
+    SealInput, SessionEnding, SessionInput, SessionReport, Summary, ToolCall,
+};
+use crate::feature::Note;
+
+pub use act::ANSWER;
+pub(crate) use act::step;
+pub use handoff::{HandoffAcknowledged, HandoffDecision, HandoffPrepared, summary_tool};
+pub use progress::{SessionPhase, SessionProgress};
+
+use conversation::Conversation;
+use window::Need;
+
+/// The workflow `session`.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionWorkflow;
+
+impl SessionWorkflow {
+    /// Its name in histories.
+    pub const NAME: &'static str = "session";
+}
+
+/// Input of the session workflow.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SessionStart {
+    /// Its own id. A sub-agent's begins with that of its session.
+    pub id: RunId,
+    /// The run that decides about handoffs.
+    pub feature_run: RunId,
+    /// The facts.
+    pub session: SessionInput,
+    /// The input of its checkpoints, with their step left out.
+    pub seal: SealInput,
+    /// The work of the session before, which this one continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<Handoff>,
+    /// The task of a sub-agent, instead of the whole feature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+}
+
+/// How often a model may end its turn without a tool call and without `finish`.
+const IDLE_TURNS: u32 = 3;
+
+#[async_trait]
+impl Workflow for SessionWorkflow {
+    async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
+        let start: SessionStart = input.read()?;
+        let mut session = Session::new(start);
+        let ending = match session.run(context).await {
+            Err(Stop::Failed(failure)) => session.failed(failure),
+            other => other?,
+        };
+        let report = session.end(context, ending).await?;
+        Ok(Ending::Complete(Payload::of(&report)))
+    }
+}
+
+/// A session at work.
+struct Session {
+    start: SessionStart,
+    begun: Option<Begun>,
+    progress: SessionProgress,
+    conversation: Conversation,
+    /// Notes of people since the last model call.
+    guidance: Vec<String>,
+    /// The last summary, with the notes of the model since.
+    summary: Summary,
+    /// Turns without a tool call, in a row.
+    idle: u32,
+    /// How often the provider refused the conversation as too long.
+    overflows: u32,
+    /// Sub-agents started.
+    delegated: u32,
+}
+
+/// How a turn of the loop continues.
+enum Next {
+    Turn,
+    End(SessionEnding),
+}
+
+impl Session {
+    fn new(start: SessionStart) -> Self {
+        let summary = start.handoff.as_ref().map(|handoff| handoff.project_state.clone());
+        Self {
+            progress: SessionProgress::new(&start),
+            conversation: Conversation::default(),
+            guidance: Vec::new(),
+            summary: summary.unwrap_or_default(),
+            idle: 0,
+            overflows: 0,
+            delegated: 0,
+            begun: None,
+            start,
+        }
+    }
+
+    async fn run(&mut self, context: &mut dyn Context) -> Result<SessionEnding, Stop> {
+        let SessionStart { session, handoff, task, .. } = self.start.clone();
+        let begin = BeginInput { session, handoff, task };
+        let begun = context.call::<BeginSession>(begin).await?;
+        if let Some(landed) = begun.landed {
+            return Ok(landed);
+        }
+        if !self.acknowledge(context).await? {
+            return Ok(SessionEnding::ContextFull);
+        }
+        self.conversation =
+            Conversation::begin(&begun.texts.system, &begun.tools, &begun.texts.prompt);
+        self.begun = Some(begun);
+        loop {
+            self.take_notes(context).await?;
+            if let Some(ending) = self.make_room(context).await? {
+                return Ok(ending);
+            }
+            let answer = self.ask(context).await?;
+            match self.take_answer(context, answer).await? {
+                Next::Turn => {}
+                Next::End(ending) => return Ok(ending),
+            }
+        }
+    }
+
+    /// Brings the conversation below the thresholds; returns the ending of a session whose work
+    /// another one continues.
+    async fn make_room(
+        &mut self,
+        context: &mut dyn Context,
+    ) -> Result<Option<SessionEnding>, Stop> {
+        let settings = self.start.session.agent.context.clone();
+        match self.progress.window.need(&settings, self.conversation.unsent_tokens()) {
+            Need::Nothing => Ok(None),
+            Need::Checkpoint => {
+                self.checkpoint(context, "checkpoint").await?;
+                Ok(None)
+            }
+            Need::Compaction if self.progress.compactions < settings.compactions => {
+                self.compact(context).await?;
+                Ok(None)
+            }
+            Need::Compaction | Need::Handoff => self.hand_over(context).await,
+        }
+    }
+
+    /// Applies an answer: runs its tools, or reminds the model of the task.
+    async fn take_answer(
+        &mut self,
+        context: &mut dyn Context,
+        answer: ModelAnswer,
+    ) -> Result<Next, Stop> {
+        let calls: Vec<ToolCall> = answer.blocks.iter().filter_map(tool_call).cloned().collect();
+        let texts = &self.begun.as_ref().expect("a session has begun").texts;
+        match answer.stop {
+            ModelStop::ContextFull => return self.overflow(context).await,
+            ModelStop::Refusal => {
+                return Ok(Next::End(failed("the model refused the task")));
+            }
+            ModelStop::MaxTokens if calls.is_empty() => {
+                let shorten = texts.shorten.clone();
+                return Ok(self.remind(shorten));
+            }
+            _ if calls.is_empty() => {
+                let proceed = texts.proceed.clone();
+                return Ok(self.remind(proceed));
+            }
+            _ => {}
+        }
+        self.idle = 0;
+        let mut results = Vec::new();
+        let mut ending = None;
+        for call in calls {
+            let result = match ending {
+                Some(_) => act::skipped(),
+                None => self.use_tool(context, &call, &mut ending).await?,
+            };
+            results.push(Block::ToolResult {
+                id: call.id,
+                text: result.text,
+                is_error: result.is_error,
+            });
+        }
+        self.conversation.push_results(results);
+        Ok(ending.map_or(Next::Turn, Next::End))
+    }
+
+    fn remind(&mut self, text: String) -> Next {
+        self.idle += 1;
+        if self.idle > IDLE_TURNS {
+            return Next::End(failed("the model ended its turns without a tool call"));
+        }
+        self.conversation.push_text(text);
+        Next::Turn
+    }
+
+    /// Takes the notes of people since the last turn.
+    async fn take_notes(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        while let Some(received) = context.try_receive(&Filter::signals(&[Note::SIGNAL])).await? {
+            self.take_note(&received);
+        }
+        for note in std::mem::take(&mut self.guidance) {
+            self.conversation.push_text(format!("A person says: {note}"));
+        }
+        Ok(())
+    }
+
+    fn take_note(&mut self, received: &Received) {
+        if let Received::Signal { name, payload, .. } = received
+            && name == Note::SIGNAL
+            && let Ok(note) = payload.read::<Note>()
+        {
+            self.guidance.push(note.into_text());
+        }
+    }
+
+    /// Ends the session: its files are durable before its outcome is recorded.
+    async fn end(
+        &mut self,
+        context: &mut dyn Context,
+        ending: SessionEnding,
+    ) -> Result<SessionReport, Stop> {
+        self.progress.phase = SessionPhase::Shutdown;
+        self.publish(context).await?;
+        let mut notes = self.summary.document();
+        if self.begun.is_some() {
+            let end = EndInput { session: self.start.session.clone(), handoff: None };
+            let ended = context.call::<EndSession>(end).await?;
+            notes.push_str(&ended.notes);
+        }
+        let now = context.now().await?;
+        let duration = self.progress.begun_at.map_or(0, |begun| (now - begun).num_milliseconds());
+        let begun = self.begun.as_ref();
+        Ok(SessionReport {
+            ending,
+            notes,
+            unread_notes: None,
+            duration_ms: u64::try_from(duration).unwrap_or(0),
+            output_digest: String::new(),
+            output_tail: self.conversation.last_text().to_owned(),
+            log: begun.map_or_else(String::new, |begun| format!("{}/transcript.md", begun.folder)),
+            sandbox: begun.map_or_else(String::new, |begun| begun.sandbox.clone()),
+        })
+    }
+
+    /// The ending after a failed activity.
+    fn failed(&self, failure: Failure) -> SessionEnding {
+        if self.begun.is_none() || self.progress.turns == 0 {
+            return SessionEnding::NotStarted { reason: failure.message };
+        }
+        failed(&failure.message)
+    }
+
+    async fn publish(&self, context: &mut dyn Context) -> Result<(), Stop> {
+        context.set(SessionProgress::KEY, &self.progress).await
+    }
+}
+
+fn failed(reason: &str) -> SessionEnding {
+    SessionEnding::Failed { reason: reason.to_owned(), lacks_command: false }
+}
+
+fn tool_call(block: &Block) -> Option<&ToolCall> {
+    match block {
+        Block::ToolUse(call) => Some(call),
+        _ => None,
+    }
+}
+
+/// The id of the session after another one: its number is the next.
+pub fn successor(session: &RunId) -> Option<RunId> {
+    let (parent, number) = session.as_str().rsplit_once('/')?;
+    let number: u32 = number.parse().ok()?;
+    RunId::new(format!("{parent}/{}", number + 1)).ok()
+}
+
+/// Cancels a child and waits for its end.
+pub(crate) async fn end_child(context: &mut dyn Context, child: &RunId) -> Result<(), Stop> {
+    let request = RequestedBy { by: "longhaul".into(), why: "its parent is cancelled".into() };
+    context.cancel(child.clone(), &request).await?;
+    loop {
+        let received = context.receive(&Filter::any(), None).await?;
+        if matches!(received, Some(Received::ChildEnded { run, .. }) if run == *child) {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Tool calls: those of the workflow itself, and those that act on the work tree.
+
+use longhaul_engine::{
+    Child, Context, ContextExt, Filter, Outcome, Payload, Received, RunId, Stop,
+};
+
+use crate::contracts::{SessionEnding, SessionReport, ToolCall, ToolOutcome, ToolUse, UseTool};
+use crate::feature::Note;
+
+use super::tools::{NoteKind, ToolArgs};
+use super::{Session, SessionPhase, SessionStart, SessionWorkflow};
+
+/// The signal `answer`: the answer of a person to a question. Its content is a text.
+pub const ANSWER: &str = "answer";
+
+/// The longest step shown, in characters.
+const SHOWN: usize = 80;
+
+impl Session {
+    /// Performs a tool call. `ending` is set if it ends the session.
+    pub(super) async fn use_tool(
+        &mut self,
+        context: &mut dyn Context,
+        call: &ToolCall,
+        ending: &mut Option<SessionEnding>,
+    ) -> Result<ToolOutcome, Stop> {
+        self.progress.tool_calls += 1;
+        let args = match ToolArgs::parse(&call.name, &call.input) {
+            Ok(args) => args,
+            Err(error) => return Ok(refused(error)),
+        };
+        match args {
+            ToolArgs::Finish { summary } => {
+                self.summary.completed.push(summary);
+                *ending = Some(SessionEnding::ClaimsDone);
+                Ok(said("The session ends."))
+            }
+            ToolArgs::Note { kind, text } => {
+                self.note(kind, text);
+                Ok(said("Noted."))
+            }
+            ToolArgs::Ask { question } => self.ask_person(context, question).await,
+            ToolArgs::Delegate { task } => self.delegate(context, task).await,
+            _ => {
+                self.progress.step = step(call);
+                self.publish(context).await?;
+                context.call::<UseTool>(self.tool_use(call)).await
+            }
+        }
+    }
+
+    fn tool_use(&self, call: &ToolCall) -> ToolUse {
+        let session = &self.start.session;
+        ToolUse {
+            project: session.project.clone(),
+            feature: session.feature.id.clone(),
+            worktree: session.worktree.clone(),
+            agent: session.agent.clone(),
+            held_out: session.held_out.clone(),
+            call: call.clone(),
+        }
+    }
+
+    fn note(&mut self, kind: NoteKind, text: String) {
+        let notes = match kind {
+            NoteKind::Progress => &mut self.summary.completed,
+            NoteKind::Decision => &mut self.summary.decisions,
+            NoteKind::Avoid => &mut self.summary.avoid,
+        };
+        notes.push(text);
+    }
+
+    /// Waits until a person answers, however long that takes.
+    async fn ask_person(
+        &mut self,
+        context: &mut dyn Context,
+        question: String,
+    ) -> Result<ToolOutcome, Stop> {
+        let before = std::mem::replace(&mut self.progress.phase, SessionPhase::Asking);
+        self.progress.question = Some(question);
+        self.publish(context).await?;
+        let filter = Filter::signals(&[ANSWER, Note::SIGNAL]);
+        let answer = loop {
+            match context.receive(&filter, None).await? {
+                Some(Received::Signal { name, payload, .. }) if name == ANSWER => {
+                    if let Ok(text) = payload.read::<String>() {
+                        break text;
+                    }
+                }
+                Some(received) => {
+                    self.take_note(&received);
+                    if let Some(text) = self.guidance.pop() {
+                        break text;
+                    }
+                }
+                None => {}
+            }
+        };
+        self.progress.phase = before;
+        self.progress.question = None;
+        self.publish(context).await?;
+        Ok(said(answer))
+    }
+
+    /// Runs a sub-agent with a context of its own in the same work tree; only its answer returns.
+    async fn delegate(
+        &mut self,
+        context: &mut dyn Context,
+        task: String,
+    ) -> Result<ToolOutcome, Stop> {
+        if self.start.task.is_some() {
+            return Ok(refused("A sub-agent cannot delegate.".into()));
+        }
+        self.delegated += 1;
+        let Ok(id) = RunId::new(format!("{}/{}", self.start.id, self.delegated)) else {
+            return Ok(refused("The id of the sub-agent is not valid.".into()));
+        };
+        let start =
+            SessionStart { id: id.clone(), task: Some(task), handoff: None, ..self.start.clone() };
+        context
+            .start(Child {
+                run: id.clone(),
+                workflow: SessionWorkflow::NAME,
+                input: Payload::of(&start),
+                labels: [].into(),
+            })
+            .await?;
+        let outcome = self.outcome_of(context, &id).await?;
+        self.publish(context).await?;
+        Ok(match outcome {
+            Outcome::Completed(report) => match report.read::<SessionReport>()? {
+                SessionReport { ending: SessionEnding::ClaimsDone, notes, .. } => said(notes),
+                SessionReport { ending, notes, .. } => {
+                    refused(format!("The sub-agent did not finish ({}). {notes}", ending.text()))
+                }
+            },
+            Outcome::Failed(failure) => refused(format!("The sub-agent failed: {failure}")),
+            Outcome::Cancelled => refused("The sub-agent was cancelled.".into()),
+        })
+    }
+
+    async fn outcome_of(
+        &mut self,
+        context: &mut dyn Context,
+        child: &RunId,
+    ) -> Result<Outcome, Stop> {
+        loop {
+            match context.receive(&Filter::any(), None).await {
+                Ok(Some(Received::ChildEnded { run, outcome })) if run == *child => {
+                    return Ok(outcome);
+                }
+                Ok(Some(received)) => self.take_note(&received),
+                Ok(None) => {}
+                Err(Stop::Cancelled) => {
+                    super::end_child(context, child).await?;
+                    return Err(Stop::Cancelled);
+                }
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+}
+
+/// The outcome of a call after the one that ended the session.
+pub(super) fn skipped() -> ToolOutcome {
+    refused("Not performed: the session has ended.".into())
+}
+
+fn said(text: impl Into<String>) -> ToolOutcome {
+    ToolOutcome { text: text.into(), is_error: false, duration_ms: 0 }
+}
+
+fn refused(text: String) -> ToolOutcome {
+    ToolOutcome { text, is_error: true, duration_ms: 0 }
+}
+
+/// A tool call in one line.
+pub(crate) fn step(call: &ToolCall) -> String {
+    let value: serde_json::Value = serde_json::from_str(&call.input).unwrap_or_default();
+    let main = ["command", "path", "pattern", "glob", "task", "question", "text", "summary"]
+        .iter()
+        .find_map(|field| value.get(field)?.as_str());
+    let line = format!("{} {}", call.name, main.unwrap_or_default());
+    let line = line.lines().next().unwrap_or_default().trim().to_owned();
+    if line.chars().count() <= SHOWN {
+        return line;
+    }
+    line.chars().take(SHOWN - 1).chain(['…']).collect()
+}

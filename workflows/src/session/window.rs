@@ -1,0 +1,119 @@
+//! The context window of a session: how full it is, and what that requires.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contracts::Usage;
+use crate::settings::ContextSettings;
+
+/// The filled part of a context window.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Window {
+    /// Its size in tokens.
+    pub size: u64,
+    /// The tokens after the last answer, as the provider counted them.
+    pub used: u64,
+    /// The growth of the last turn.
+    pub growth: u64,
+    /// Whether its checkpoint was taken.
+    pub is_kept: bool,
+}
+
+/// What a window requires before the next model call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    Nothing,
+    Checkpoint,
+    Compaction,
+    Handoff,
+}
+
+/// Bytes of a token, for an estimate before a call.
+const BYTES_PER_TOKEN: f64 = 3.5;
+
+/// The estimated tokens of a text.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "an estimate of a length"
+)]
+pub(super) fn tokens(bytes: usize) -> u64 {
+    (bytes as f64 / BYTES_PER_TOKEN).ceil() as u64
+}
+
+impl Window {
+    pub(super) fn new(size: u64) -> Self {
+        Self { size, ..Self::default() }
+    }
+
+    /// Counts an answer.
+    pub(super) fn take(&mut self, usage: &Usage) {
+        let used = usage.total();
+        self.growth = used.saturating_sub(self.used);
+        self.used = used;
+    }
+
+    /// The conversation begins anew, with a summary.
+    pub(super) fn empty(&mut self) {
+        *self = Self::new(self.size);
+    }
+
+    /// The filled part, with `unsent` tokens that the next call adds.
+    pub(super) fn share(&self, unsent: u64) -> f64 {
+        part(self.used + unsent, self.size)
+    }
+
+    /// The requirement of the window. The last growth predicts the next one: a turn that would
+    /// overflow the window is not begun.
+    pub(super) fn need(&mut self, settings: &ContextSettings, unsent: u64) -> Need {
+        let share = self.share(unsent);
+        let predicted = self.share(unsent.max(self.growth));
+        if share >= settings.handoff_at {
+            Need::Handoff
+        } else if share >= settings.compact_at || predicted >= 1.0 {
+            Need::Compaction
+        } else if share >= settings.checkpoint_at && !self.is_kept {
+            self.is_kept = true;
+            Need::Checkpoint
+        } else {
+            Need::Nothing
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more precision")]
+fn part(used: u64, size: u64) -> f64 {
+    if size == 0 { 0.0 } else { used as f64 / size as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(used: u64, growth: u64, unsent: u64) -> Need {
+        let mut window = Window { size: 1000, used, growth, is_kept: false };
+        window.need(&ContextSettings::default(), unsent)
+    }
+
+    #[test]
+    fn each_threshold_has_its_need() {
+        assert_eq!(need(0, 0, 100), Need::Nothing);
+        assert_eq!(need(650, 50, 50), Need::Checkpoint);
+        assert_eq!(need(800, 50, 50), Need::Compaction);
+        assert_eq!(need(850, 50, 50), Need::Handoff);
+    }
+
+    #[test]
+    fn the_trend_predicts_an_overflow() {
+        assert_eq!(need(600, 390, 10), Need::Nothing);
+        assert_eq!(need(600, 400, 10), Need::Compaction);
+    }
+
+    #[test]
+    fn the_checkpoint_is_taken_once() {
+        let mut window = Window { size: 1000, used: 750, growth: 0, is_kept: false };
+        let settings = ContextSettings::default();
+        assert_eq!(window.need(&settings, 0), Need::Checkpoint);
+        assert_eq!(window.need(&settings, 0), Need::Nothing);
+    }
+}
