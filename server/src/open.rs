@@ -83,12 +83,12 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
         .with::<contracts::RunSetup>(checks.clone())
         .with::<contracts::RunChecks>(checks.clone())
         .with::<contracts::CheckBase>(checks)
-        .with::<contracts::CallModel>(model::ModelHandler::new(data_dir, git.clone()))
         .with::<contracts::UseTool>(tools::ToolHandler::new(
             data_dir,
             supervisor.clone(),
             git.clone(),
         ))
+        .with::<contracts::CallModel>(model::ModelHandler::new(data_dir, git.clone()))
         .with::<contracts::RunSession>(session::SessionHandler::new(
             data_dir,
             supervisor.clone(),
