@@ -17,8 +17,8 @@
 //! # Ok::<_, std::io::Error>(())
 //! ```
 //!
-//! Tokens are bytes / 4 of the texts in a conversation, so usage grows with the messages and a small
-//! window fills up.
+//! Tokens are bytes / 4 of the texts in a conversation, so usage grows with the messages and a
+//! small window fills up.
 
 mod events;
 mod fault;
