@@ -83,7 +83,7 @@ async fn converse(protocol: Protocol, piece: Option<usize>) {
     assert_eq!((last.side, before.side), (Side::User, Side::Model));
     let calls = before.parts.iter().filter(|part| matches!(part, Part::Call { .. })).count();
     assert_eq!(calls, 2);
-    // The second request repeats the first and the answer; the provider finds the first in its cache.
+    // The second request begins with the first, which the provider has in its cache.
     assert_eq!(second.usage.cache_read, seen[0].tokens);
     assert_eq!(second.usage.total() - second.usage.output, seen[1].tokens);
     assert_eq!(world.server().repeated(), Vec::<String>::new());
