@@ -89,3 +89,40 @@ fn the_built_in_agent_works_through_a_backlog() {
     hosted.world.call("replay --all").exits(0).says("0 diverged");
     hosted.world.call("check").exits(0).says("whole");
 }
+
+/// Works in many steps, each with much output; counts them in a file of the tree, so that a fresh
+/// session knows how far the work is.
+fn works_long(request: &Request) -> Reply {
+    if let Some(Part::Text(last)) = request.turns.last().and_then(|turn| turn.parts.last())
+        && last.starts_with("The context window is nearly full")
+    {
+        let summary = json!({ "objective": "Count to two hundred.", "next_steps": ["Go on counting."] });
+        return Answer::call("summary", &summary).into();
+    }
+    let file = format!("{}.txt", feature(request));
+    let step = format!(
+        "n=$(cat count 2>/dev/null || echo 0); n=$((n+1)); echo $n > count; echo step $n of 200; \
+         head -c 2000 /dev/zero | tr '\\0' x; test $n -lt 200 || echo finished > {file}"
+    );
+    match request.parts().last() {
+        Some(Part::Result(result)) if result.starts_with("step 40 of 200") => {
+            Answer::call("finish", &json!({ "summary": "Counted." })).into()
+        }
+        _ => Answer::call("shell", &json!({ "command": step })).into(),
+    }
+}
+
+const SMALL: &str = "[agent.context]\nwindow = 8000\ncompactions = 1\n";
+
+#[test]
+fn a_small_window_costs_summaries_and_handoffs_and_loses_no_step() {
+    let options = Options { window: Some(8000), ..Options::default() };
+    let hosted = Hosted::new(&PLANS[..1], SMALL, options, works_long);
+    hosted.world.run().exits(0).says("1 of 1 features pass");
+    assert_eq!(hosted.world.project.git(&["show", "main:count"]), "200");
+    let history = hosted.world.call(&format!("history {}/parser/1", hosted.id()));
+    let handoffs = history.exits(0).out.matches("handoff_prepared").count();
+    assert!(handoffs > 10, "{handoffs} handoffs");
+    assert_eq!(hosted.server.repeated(), Vec::<String>::new());
+    hosted.world.call("replay --all").exits(0).says("0 diverged");
+}

@@ -1,8 +1,8 @@
 //! The cache of conversations: one file per message, named by the digest of its content, which
 //! includes the digest of the message before it.
 //!
-//! A file is `<digest of the parent>\n<message as JSON>`, its name the blake3 digest of these bytes;
-//! the first message has an empty parent. A missing or damaged file makes the chain unknown, and
+//! A file is `<digest of the parent>\n<message as JSON>`, its name the blake3 digest of these
+//! bytes; the first message has an empty parent. A missing or damaged file makes the chain unknown, and
 //! the workflow sends the conversation again, so files are not synced.
 
 use std::io::{self, Write as _};
@@ -105,7 +105,7 @@ fn unknown(head: &str) -> Failure {
 fn read(folder: &Path, head: &str) -> Option<Vec<Message>> {
     let mut messages = Vec::new();
     let mut next = head.to_owned();
-    while !next.is_empty() {
+    while messages.is_empty() || !next.is_empty() {
         let is_digest = next.len() == 64 && next.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !is_digest || messages.len() == MOST {
             return None;

@@ -52,13 +52,16 @@ pub(super) fn url(call: &ModelCall) -> Result<Url, Failure> {
         Protocol::Anthropic => ("https://api.anthropic.com", "v1/messages"),
         Protocol::Openai => ("https://api.openai.com", "v1/chat/completions"),
     };
-    let base = call.api.url.as_deref().unwrap_or(provider).trim_end_matches('/');
-    // Both forms are in use.
-    let base = base.strip_suffix("/v1").unwrap_or(base);
-    let url = Url::parse(&format!("{base}/{path}")).ok();
-    url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host()).ok_or_else(|| {
+    let url = Url::parse(call.api.url.as_deref().unwrap_or(provider)).ok();
+    let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+    let mut url = url.ok_or_else(|| {
         Failure::terminal("`[agent.api] url` is not an HTTP URL, as http://127.0.0.1:8000 is")
-    })
+    })?;
+    // Both forms are in use, with `/v1` and without.
+    let base = url.path().trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+    url.set_path(&format!("{base}/{path}"));
+    Ok(url)
 }
 
 impl Exchange<'_> {

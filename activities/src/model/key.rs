@@ -6,7 +6,6 @@ use std::path::Path;
 
 use longhaul_engine::{Failure, FailureKind};
 use longhaul_workflows::contracts::{CallModel, ModelCall};
-use longhaul_workflows::settings::Protocol;
 use reqwest::header::HeaderValue;
 
 use crate::project;
@@ -34,10 +33,7 @@ impl Key {
     /// # Errors
     /// [`CallModel::AUTH`] if it is missing. The message names the variable, never a value.
     pub(super) fn of(call: &ModelCall, root: &Path) -> Result<Self, Failure> {
-        let name = call.api.key_env.as_deref().unwrap_or(match call.api.protocol {
-            Protocol::Anthropic => "ANTHROPIC_API_KEY",
-            Protocol::Openai => "OPENAI_API_KEY",
-        });
+        let name = call.api.key_name();
         let value = match &call.key {
             Some(source) => {
                 let wanted = BTreeMap::from([(name.to_owned(), source.clone())]);

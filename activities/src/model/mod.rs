@@ -34,6 +34,7 @@ use client::Clients;
 use exchange::{Answered, Exchange};
 use files::CallFiles;
 use key::Key;
+use received::Received;
 use refusal::Refusal;
 
 pub use live::ModelEvent;
@@ -81,11 +82,11 @@ impl ModelHandler {
                 Ok(answered)
             }
             Err(Refusal::ContextFull) => {
-                let received = received::Received {
+                let received = Received {
                     stop: Some(ModelStop::ContextFull),
                     usage: Some(Usage::default()),
                     model: call.model.clone(),
-                    ..Default::default()
+                    blocks: Vec::new(),
                 };
                 Ok(Answered { received, request_id: None })
             }

@@ -1,5 +1,5 @@
-//! Estimates of the size of a conversation in tokens. They decide nothing but limits: the figures of
-//! the provider come with its answer.
+//! Estimates of the size of a conversation in tokens. The figures of the provider come with its
+//! answer; these serve for limits, and for answers without figures.
 
 use longhaul_workflows::contracts::{Block, Message, ModelCall, ToolSpec, Usage};
 

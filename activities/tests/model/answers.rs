@@ -83,7 +83,7 @@ async fn converse(protocol: Protocol, piece: Option<usize>) {
     assert_eq!((last.side, before.side), (Side::User, Side::Model));
     let calls = before.parts.iter().filter(|part| matches!(part, Part::Call { .. })).count();
     assert_eq!(calls, 2);
-    // The second request repeats the first and the answer; the provider finds the first in its cache.
+    // The second request begins with the first, which the provider has in its cache.
     assert_eq!(second.usage.cache_read, seen[0].tokens);
     assert_eq!(second.usage.total() - second.usage.output, seen[1].tokens);
     assert_eq!(world.server().repeated(), Vec::<String>::new());
@@ -306,9 +306,9 @@ async fn without_a_key_a_server_of_ones_own_is_asked_without_one() {
     call.key = None;
     world.perform(call.clone(), 1).await.unwrap();
     // An inherited variable with a name of its own.
-    call.api.key_env = Some("CARGO_PKG_NAME".into());
+    call.api.key_env = Some("PATH".into());
     world.perform(call.clone(), 2).await.unwrap();
     let keys: Vec<_> = seen.lock().unwrap().iter().map(|request| request.key.clone()).collect();
-    let own = std::env::var("CARGO_PKG_NAME").ok();
+    let own = std::env::var("PATH").ok();
     assert_eq!(keys, [std::env::var("ANTHROPIC_API_KEY").ok(), own]);
 }

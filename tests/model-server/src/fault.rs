@@ -130,7 +130,10 @@ impl Fault {
 
 impl Overflow {
     fn response(self, tokens: u64, window: u64) -> Response {
-        let anthropic = |kind: &str, message: String| json!({ "type": "error", "error": { "type": kind, "message": message } });
+        let anthropic = |kind: &str, message: String| {
+            let error = json!({ "type": kind, "message": message });
+            json!({ "type": "error", "error": error })
+        };
         let invalid = |message: String| (400, anthropic("invalid_request_error", message));
         let (status, body) = match self {
             Self::PromptTooLong => {

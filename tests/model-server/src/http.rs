@@ -111,6 +111,17 @@ pub(crate) fn wait(connection: &TcpStream, hold: &Hold) -> io::Result<()> {
     connection.set_read_timeout(None)
 }
 
+/// Whether the client has closed the connection.
+pub(crate) fn is_closed(connection: &TcpStream) -> io::Result<bool> {
+    connection.set_nonblocking(true)?;
+    let closed = match connection.peek(&mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => !is_early(&error),
+    };
+    connection.set_nonblocking(false)?;
+    Ok(closed)
+}
+
 fn is_early(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }

@@ -17,8 +17,8 @@
 //! # Ok::<_, std::io::Error>(())
 //! ```
 //!
-//! Tokens are bytes / 4 of the texts in a conversation, so usage grows with the messages and a small
-//! window fills up.
+//! Tokens are bytes / 4 of the texts in a conversation, so usage grows with the messages and a
+//! small window fills up.
 
 mod events;
 mod fault;
@@ -56,7 +56,8 @@ pub struct Options {
 pub enum Outcome {
     /// The reply is being sent, or held.
     Open,
-    /// The answer was sent to its last byte.
+    /// The answer was sent to its last byte, and the client had not closed the connection. A client
+    /// that is killed at this moment may have lost it.
     Answered,
     /// An error was sent.
     Refused,

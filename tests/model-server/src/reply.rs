@@ -126,7 +126,7 @@ impl Answer {
         Self { fault: Some((events, fault)), ..self }
     }
 
-    /// Sends an event that is not JSON after these events.
+    /// Sends an event that is not JSON after these events, and ends the stream.
     #[must_use]
     pub fn garbage_after(self, events: After) -> Self {
         Self { garbage: Some(events), ..self }

@@ -1,6 +1,6 @@
 //! The requests of one connection.
 
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
@@ -155,6 +155,8 @@ impl Exchange<'_> {
             }
             if answer.garbage == Some(after) {
                 self.send("event: content_block_delta\ndata: {\"type\": no JSON\n\n")?;
+                http::end_stream(self.connection)?;
+                return Ok(Outcome::Refused);
             }
             if let Some((_, fault)) = answer.fault.as_ref().filter(|(at, _)| *at == after) {
                 let body = fault.response(self.request, self.window()).body;
@@ -168,7 +170,9 @@ impl Exchange<'_> {
             self.send(event)?;
         }
         http::end_stream(self.connection)?;
-        self.connection.flush()?;
+        if http::is_closed(self.connection)? {
+            return Ok(Outcome::Broken);
+        }
         let prefixes = self.request.prefixes.iter().map(|(digest, _)| digest.clone());
         self.shared.state().cached.extend(prefixes);
         Ok(Outcome::Answered)
