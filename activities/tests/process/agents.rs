@@ -29,7 +29,7 @@ async fn run(world: &World, script: &str) -> Result<SessionReport, Failure> {
 }
 
 fn print(lines: &[&str]) -> String {
-    lines.iter().map(|line| format!("echo '{line}'\n")).collect()
+    lines.iter().flat_map(|line| ["echo '", line, "'\n"]).collect()
 }
 
 fn outcome(report: &SessionReport) -> AgentOutcome {

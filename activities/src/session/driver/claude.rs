@@ -12,7 +12,7 @@ use longhaul_workflows::contracts::{AgentOutcome, Usage};
 use serde_json::Value;
 
 use super::event::{content, micros, millis, number, summary, text};
-use super::preflight::Given;
+use super::preflight::{Given, mentions};
 use super::{
     Abilities, AgentDriver, AgentEvent, Conversation, End, Launch, Reader, class_of,
     class_of_status,
@@ -86,7 +86,7 @@ impl AgentDriver for Claude {
 
     fn is_logged_in(&self, given: &Given<'_>) -> Option<bool> {
         let config = given.folder("CLAUDE_CONFIG_DIR", ".claude");
-        let has_helper = || given.mentions(&config.join("settings.json"), "apiKeyHelper");
+        let has_helper = || mentions(&config.join("settings.json"), "apiKeyHelper");
         let is = KEYS.iter().any(|key| given.has(key))
             || config.join(".credentials.json").exists()
             || has_helper();
@@ -221,7 +221,9 @@ impl ClaudeReader {
             if event["usage"].is_object() {
                 self.finished += usage(&event["usage"], &NAMES);
             } else {
-                messages.into_values().for_each(|message| self.finished += message);
+                for message in messages.into_values() {
+                    self.finished += message;
+                }
             }
             let cost = micros(event, "/total_cost_usd").unwrap_or_default();
             self.cost_micros = self.cost_micros.max(cost);
@@ -235,7 +237,9 @@ impl ClaudeReader {
 
     fn usage(&self) -> AgentEvent {
         let mut usage = self.finished;
-        self.messages.values().for_each(|message| usage += *message);
+        for message in self.messages.values() {
+            usage += *message;
+        }
         let cost_micros = Some(self.cost_micros).filter(|cost| *cost > 0);
         AgentEvent::Usage { usage, cost_micros }
     }

@@ -3,13 +3,13 @@
 //! Errors are text only. A write that its sandbox refuses is a failed command, or no event at all.
 //! With the network down it waits for ever, and says so.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use longhaul_workflows::contracts::{AgentOutcome, Usage};
 use serde_json::Value;
 
 use super::event::{content, number, summary, text};
-use super::preflight::Given;
+use super::preflight::{Given, mentions};
 use super::{Abilities, AgentDriver, AgentEvent, Conversation, End, Launch, Reader, class_of};
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl AgentDriver for Codex {
             || given.has("CODEX_API_KEY")
             || home.join("auth.json").exists();
         // A provider of its own configuration names a variable of its own, or none.
-        let has_provider = given.mentions(&home.join("config.toml"), "model_provider")
+        let has_provider = mentions(&home.join("config.toml"), "model_provider")
             || given.agent.args.iter().any(|arg| arg.contains("model_provider"));
         if is { Some(true) } else { (!has_provider).then_some(false) }
     }
@@ -77,7 +77,8 @@ impl AgentDriver for Codex {
 struct CodexReader {
     /// The last error, which may be repeated by the failed turn.
     error: Option<String>,
-    begun: BTreeMap<String, ()>,
+    /// The tools at work.
+    begun: BTreeSet<String>,
 }
 
 impl Reader for CodexReader {
@@ -127,7 +128,7 @@ impl CodexReader {
     fn started(&mut self, item: &Value) -> Vec<AgentEvent> {
         let Some((name, input)) = tool(item) else { return Vec::new() };
         let id = text(item, "/id");
-        self.begun.insert(id.clone(), ());
+        self.begun.insert(id.clone());
         vec![AgentEvent::ToolBegan { id, name, input }]
     }
 
@@ -141,7 +142,7 @@ impl CodexReader {
         let Some((name, input)) = tool(item) else { return Vec::new() };
         let id = text(item, "/id");
         let mut events = Vec::new();
-        if self.begun.remove(&id).is_none() {
+        if !self.begun.remove(&id) {
             events.push(AgentEvent::ToolBegan { id: id.clone(), name: name.clone(), input });
         }
         let output = match text(item, "/aggregated_output") {

@@ -70,17 +70,16 @@ struct OpencodeReader {
 impl Reader for OpencodeReader {
     fn line(&mut self, line: &str) -> Vec<AgentEvent> {
         let Some(event) = serde_json::from_str::<Value>(line).ok().filter(Value::is_object) else {
-            return log_line(line);
+            return self.log_line(line);
         };
         let mut events = self.began(text(&event, "/sessionID"));
         let part = &event["part"];
         match text(&event, "/type").as_str() {
             "step_start" => events.push(AgentEvent::AnswerBegan),
-            "text" if part["synthetic"].as_bool() == Some(true) => {
-                if part.pointer("/metadata/compaction_continue").is_some() {
-                    events.push(AgentEvent::Compacted { before: None, after: None });
-                }
+            "text" if part.pointer("/metadata/compaction_continue").is_some() => {
+                events.push(AgentEvent::Compacted { before: None, after: None });
             }
+            "text" if part["synthetic"].as_bool() == Some(true) => {}
             "text" => events.push(AgentEvent::Text(text(part, "/text"))),
             "tool_use" => events.extend(tool(part)),
             "step_finish" => {
@@ -115,23 +114,27 @@ impl OpencodeReader {
         };
         self.cost_micros += micros(part, "/cost").unwrap_or_default();
     }
-}
 
-/// A line of its log: a failed request, which it repeats. Requests for a title do not matter.
-fn log_line(line: &str) -> Vec<AgentEvent> {
-    let is_failure = line.contains("level=ERROR") && line.contains("stream error");
-    if !is_failure {
-        return vec![AgentEvent::Note(line.to_owned())];
-    }
-    if line.contains("small=true") {
-        return Vec::new();
-    }
-    let message = line.split_once("error.error=").map_or(line, |(_, error)| error);
-    let message = message.trim().trim_matches('"');
-    match class_of(message) {
-        // Its event follows.
-        AgentOutcome::ContextFull => Vec::new(),
-        outcome => vec![AgentEvent::Retrying(End::new(outcome, message))],
+    /// A line of its log: a failed request, which it repeats. Requests for a title do not matter.
+    fn log_line(&mut self, line: &str) -> Vec<AgentEvent> {
+        let is_failure = line.contains("level=ERROR") && line.contains("stream error");
+        if !is_failure {
+            return vec![AgentEvent::Note(line.to_owned())];
+        }
+        if line.contains("small=true") {
+            return Vec::new();
+        }
+        let conversation = line.split_once("session.id=").map_or("", |(_, rest)| rest);
+        let conversation = conversation.split_whitespace().next().unwrap_or_default();
+        let mut events = self.began(conversation.to_owned());
+        let message = line.split_once("error.error=").map_or(line, |(_, error)| error);
+        let message = message.trim().trim_matches('"');
+        match class_of(message) {
+            // Its event follows.
+            AgentOutcome::ContextFull => {}
+            outcome => events.push(AgentEvent::Retrying(End::new(outcome, message))),
+        }
+        events
     }
 }
 

@@ -54,11 +54,11 @@ impl Given<'_> {
             None => Path::new(self.env.get("HOME").unwrap_or_default()).join(in_home),
         }
     }
+}
 
-    /// Whether a settings file mentions a word.
-    pub(super) fn mentions(&self, file: &Path, word: &str) -> bool {
-        fs::read_to_string(file).is_ok_and(|text| text.contains(word))
-    }
+/// Whether a settings file mentions a word.
+pub(super) fn mentions(file: &Path, word: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.contains(word))
 }
 
 /// Checks the agent of a project at `root`.
@@ -121,8 +121,9 @@ fn find(program: &str) -> Option<PathBuf> {
 }
 
 /// Known versions, by program and the time of its last change.
-static VERSIONS: LazyLock<Mutex<BTreeMap<(PathBuf, Option<SystemTime>), String>>> =
-    LazyLock::new(Mutex::default);
+static VERSIONS: LazyLock<Mutex<Versions>> = LazyLock::new(Mutex::default);
+
+type Versions = BTreeMap<(PathBuf, Option<SystemTime>), String>;
 
 /// The version of a known agent, asked from its program once.
 pub(in crate::session) async fn version(

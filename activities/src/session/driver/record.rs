@@ -122,16 +122,17 @@ impl<'a> Record<'a> {
     /// How the process ended.
     pub(in crate::session) fn end(&mut self, finished: &Finished) -> End {
         let rest = self.lines.rest();
-        rest.iter().for_each(|line| self.line(line));
+        if let Some(line) = rest {
+            self.line(&line);
+        }
         if finished.stopped == Some(Stopped::GivenUp) {
             return self.given_up();
         }
         match (self.end.take(), &finished.ended_by) {
-            (Some(end), None) => end,
             (_, Some(limit)) if finished.stopped.is_some() => {
                 End::new(AgentOutcome::Interrupted, limit.clone())
             }
-            (Some(end), Some(_)) => end,
+            (Some(end), _) => end,
             (None, None) if self.is_stopped_by_refusal => {
                 End::new(AgentOutcome::ToolsRefused, "it ended at a refused tool call")
             }

@@ -55,7 +55,7 @@ fn check(name: &str, exit_code: Option<i32>, expected: &str) {
 
 #[test]
 fn ends_of_claude_are_typed() {
-    let check = |name: &str, code, expected| check(&format!("claude/{name}"), code, expected);
+    let check = |name: &str, code, expected: &str| check(&format!("claude/{name}"), code, expected);
     let done = "Completed `Done: wrote hello.txt and ran the comman`";
     let limited = "RateLimited `API Error: Request rejected (429) · This` 0+0+0+0";
     check("ok", Some(0), &format!("{done} 9+126+65652+600 23863 µ$ 2.1.329"));
@@ -92,7 +92,7 @@ fn ends_of_claude_are_typed() {
 
 #[test]
 fn ends_of_codex_are_typed() {
-    let check = |name: &str, code, expected| check(&format!("codex/{name}"), code, expected);
+    let check = |name: &str, code, expected: &str| check(&format!("codex/{name}"), code, expected);
     check("exec_ok", Some(0), "Completed `` 15272+126+15270+0");
     check("exec_resume", Some(0), "Completed `` 20589+168+20587+0");
     check("tool_failed", Some(0), "Completed `` 10135+84+10134+0");
@@ -111,7 +111,8 @@ fn ends_of_codex_are_typed() {
 
 #[test]
 fn ends_of_opencode_are_typed() {
-    let check = |name: &str, code, expected| check(&format!("opencode/{name}"), code, expected);
+    let check =
+        |name: &str, code, expected: &str| check(&format!("opencode/{name}"), code, expected);
     check("ok", Some(0), "Completed `` 11651+126+11650+0");
     let full = "ContextFull `This model's maximum context length is 1` 3845+42+3845+0";
     check("context_overflow_autocompact_off", Some(1), full);
@@ -142,7 +143,9 @@ fn check_given_up(driver: &str, lines: &[&str], expected: AgentOutcome) {
     let patience =
         |record: &Record<'_>| record.gives_up_at().unwrap() - tokio::time::Instant::now();
     assert!(patience(&record) > Duration::from_mins(14), "it waits for a first answer");
-    lines.iter().for_each(|line| record.take(format!("{line}\n").as_bytes()));
+    for line in lines {
+        record.take(format!("{line}\n").as_bytes());
+    }
     let is_retrying = expected != AgentOutcome::Completed;
     assert_eq!(patience(&record) <= Duration::from_mins(1), is_retrying, "{lines:?}");
     if is_retrying {

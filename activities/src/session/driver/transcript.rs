@@ -128,7 +128,7 @@ fn after_colon(text: &str) -> String {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}\n")).collect()
+    text.lines().flat_map(|line| ["    ", line, "\n"]).collect()
 }
 
 fn short(text: &str) -> String {
