@@ -1,12 +1,13 @@
 //! The port to time.
 
 use async_trait::async_trait;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 
 /// Reads the time and waits until a time.
 #[async_trait]
 pub trait Clock: Send + Sync + 'static {
-    /// The time now.
+    /// The time now, in whole microseconds: the log keeps no more, and a workflow must read the same
+    /// time in replay.
     fn now(&self) -> DateTime<Utc>;
 
     /// Returns when `now()` has reached `until`.
@@ -20,7 +21,7 @@ pub struct SystemClock;
 #[async_trait]
 impl Clock for SystemClock {
     fn now(&self) -> DateTime<Utc> {
-        Utc::now()
+        Utc::now().trunc_subsecs(6)
     }
 
     async fn sleep_until(&self, until: DateTime<Utc>) {

@@ -60,6 +60,17 @@ pub struct SessionStart {
     /// The task of a sub-agent, instead of the whole feature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// What it may use.
+    pub budget: Budget,
+}
+
+/// What a session may use, with its sub-agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Answers of the model.
+    pub turns: u32,
+    /// Tokens that are not read from a cache.
+    pub tokens: u64,
 }
 
 /// How often a model may end its turn without a tool call and without `finish`.
@@ -137,6 +148,12 @@ impl Session {
         self.begun = Some(begun);
         loop {
             self.take_notes(context).await?;
+            let left = self.left();
+            if left.turns == 0 || left.tokens == 0 {
+                self.outcome = AgentOutcome::Budget;
+                let limit = if left.turns == 0 { "turns" } else { "tokens" };
+                return Ok(failed(&format!("its limit of {limit} is reached")));
+            }
             if let Some(ending) = self.make_room(context).await? {
                 return Ok(ending);
             }
@@ -209,6 +226,15 @@ impl Session {
         }
         self.conversation.push_results(results);
         Ok(ending.map_or(Next::Turn, Next::End))
+    }
+
+    /// What is left of the budget.
+    fn left(&self) -> Budget {
+        let Budget { turns, tokens } = self.start.budget;
+        Budget {
+            turns: turns.saturating_sub(self.progress.turns),
+            tokens: tokens.saturating_sub(self.progress.usage.fresh()),
+        }
     }
 
     fn remind(&mut self, text: String) -> Next {
@@ -284,6 +310,7 @@ impl Session {
             conversation: None,
             outcome,
             usage: self.progress.usage,
+            turns: Some(self.progress.turns),
             cost_micros: None,
             refused: Vec::new(),
         }

@@ -107,11 +107,22 @@ pub struct Limits {
     pub failed_gates: u32,
     /// The most merge conflicts.
     pub conflicts: u32,
+    /// The most answers of a model in all sessions, if its agent counts them.
+    pub turns: u32,
+    /// The most tokens in all sessions that are not read from a cache, if its agent counts them.
+    pub tokens: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { sessions: 20, failed_sessions: 3, failed_gates: 5, conflicts: 5 }
+        Self {
+            sessions: 20,
+            failed_sessions: 3,
+            failed_gates: 5,
+            conflicts: 5,
+            turns: 2000,
+            tokens: 20_000_000,
+        }
     }
 }
 

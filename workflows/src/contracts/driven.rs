@@ -22,6 +22,9 @@ pub struct AgentFacts {
     pub outcome: AgentOutcome,
     /// The tokens of all attempts.
     pub usage: Usage,
+    /// The answers of the model, if they are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
     /// The cost of all attempts in millionths of a US dollar, if the agent states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,

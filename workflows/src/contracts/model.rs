@@ -198,9 +198,19 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Whether there are none.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// All tokens of the request and its answer: the filled part of the window after it.
     pub fn total(&self) -> u64 {
         self.input + self.output + self.cache_read + self.cache_write
+    }
+
+    /// The tokens that were not read from a cache: the large part of the cost.
+    pub fn fresh(&self) -> u64 {
+        self.input + self.output + self.cache_write
     }
 }
 

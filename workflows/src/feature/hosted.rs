@@ -71,8 +71,11 @@ impl Hosted<'_> {
         timeout: Option<Duration>,
     ) -> Result<Option<Received>, Stop> {
         let received = context.receive(&Filter::any(), timeout).await?;
-        if let Some(Received::ChildEnded { run, .. }) = &received {
-            self.open.remove(run);
+        if let Some(Received::ChildEnded { run, outcome }) = &received
+            && self.open.remove(run)
+            && let Outcome::Completed(report) = outcome
+        {
+            self.work.spend(&report.read()?);
         }
         Ok(received)
     }
@@ -82,6 +85,10 @@ impl Hosted<'_> {
         context: &mut dyn Context,
         prepared: Option<HandoffPrepared>,
     ) -> Result<(), Stop> {
+        let budget = match &prepared {
+            Some(prepared) => prepared.left,
+            None => self.work.budget(),
+        };
         let start = SessionStart {
             id: self.owner.clone(),
             feature_run: self.feature_run.clone(),
@@ -89,6 +96,7 @@ impl Hosted<'_> {
             seal: self.work.seal_as(""),
             handoff: prepared.map(|prepared| prepared.package),
             task: None,
+            budget,
         };
         let run = start.id.clone();
         self.open.insert(run.clone());

@@ -6,7 +6,7 @@ use longhaul_engine::Payload;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
-use crate::contracts::ProjectRef;
+use crate::contracts::{ProjectRef, Usage};
 use crate::finding::Findings;
 use crate::settings::Settings;
 
@@ -53,6 +53,12 @@ pub struct FeatureProgress {
     pub failed_gates: u32,
     /// How often the work conflicted.
     pub conflicts: u32,
+    /// Answers of the model, if they are counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns: u32,
+    /// The tokens, if they are counted.
+    #[serde(default, skip_serializing_if = "Usage::is_zero")]
+    pub usage: Usage,
     /// How often files were restored.
     pub tampered: u32,
     /// Findings about it.

@@ -171,7 +171,11 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
     let session = match (work.brief.settings.agent.driver, work.granted.take()) {
         (Driver::Api, Some(id)) => hosted::run(context, work, id).await?,
-        _ => context.call::<RunSession>(work.session()).await?,
+        _ => {
+            let session = context.call::<RunSession>(work.session()).await?;
+            work.spend(&session);
+            session
+        }
     };
     if matches!(session.ending, SessionEnding::NotStarted { .. }) {
         work.take_no_session(&session);

@@ -10,6 +10,7 @@ use crate::contracts::{
     SessionReport, SetupInput, Worktree,
 };
 use crate::prompt;
+use crate::session::Budget;
 use crate::settings::AgentSettings;
 
 use super::{Brief, BrokenBase, FeatureOutcome, FeatureProgress, SessionRequest, Turn};
@@ -316,6 +317,23 @@ impl Work {
         }
     }
 
+    /// Counts the turns and tokens of a session.
+    pub(super) fn spend(&mut self, session: &SessionReport) {
+        if let Some(facts) = &session.agent {
+            self.progress.turns += facts.turns.unwrap_or_default();
+            self.progress.usage += facts.usage;
+        }
+    }
+
+    /// What further sessions may use.
+    pub(super) fn budget(&self) -> Budget {
+        let limits = &self.brief.settings.limits;
+        Budget {
+            turns: limits.turns.saturating_sub(self.progress.turns),
+            tokens: limits.tokens.saturating_sub(self.progress.usage.fresh()),
+        }
+    }
+
     /// Takes over work of an earlier run.
     pub(super) fn take_found(&mut self, sealed: &Sealed) {
         self.note_tampering(None, &sealed.tampered);
@@ -413,6 +431,13 @@ impl Work {
                 ["1 session was used", "# sessions were used"],
             ),
         ];
+        let budget = self.budget();
+        if budget.turns == 0 {
+            return Some(format!("the limit of {} turns is reached", limits.turns));
+        }
+        if budget.tokens == 0 {
+            return Some(format!("the limit of {} tokens is reached", limits.tokens));
+        }
         let (count, _, [once, many]) =
             reached.into_iter().find(|(count, limit, _)| count >= limit)?;
         let count =

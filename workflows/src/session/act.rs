@@ -115,8 +115,13 @@ impl Session {
         let Ok(id) = RunId::new(format!("{}/{}", self.start.id, self.delegated)) else {
             return Ok(refused("The id of the sub-agent is not valid.".into()));
         };
-        let start =
-            SessionStart { id: id.clone(), task: Some(task), handoff: None, ..self.start.clone() };
+        let start = SessionStart {
+            id: id.clone(),
+            task: Some(task),
+            handoff: None,
+            budget: self.left(),
+            ..self.start.clone()
+        };
         context
             .start(Child {
                 run: id.clone(),
@@ -126,6 +131,7 @@ impl Session {
             })
             .await?;
         let outcome = self.outcome_of(context, &id).await?;
+        self.count_sub_agent(&outcome)?;
         self.publish(context).await?;
         Ok(match outcome {
             Outcome::Completed(report) => match report.read::<SessionReport>()? {
@@ -137,6 +143,17 @@ impl Session {
             Outcome::Failed(failure) => refused(format!("The sub-agent failed: {failure}")),
             Outcome::Cancelled => refused("The sub-agent was cancelled.".into()),
         })
+    }
+
+    /// Counts the turns and tokens of a sub-agent.
+    fn count_sub_agent(&mut self, outcome: &Outcome) -> Result<(), Stop> {
+        if let Outcome::Completed(report) = outcome
+            && let Some(facts) = report.read::<SessionReport>()?.agent
+        {
+            self.progress.turns += facts.turns.unwrap_or_default();
+            self.progress.usage += facts.usage;
+        }
+        Ok(())
     }
 
     async fn outcome_of(

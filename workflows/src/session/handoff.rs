@@ -14,13 +14,15 @@ use crate::contracts::{
 };
 
 use super::conversation::Conversation;
-use super::{Next, Session, SessionPhase, successor, tool_call};
+use super::{Budget, Next, Session, SessionPhase, successor, tool_call};
 
 /// The signal `handoff_prepared`: a session offers its work to a successor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HandoffPrepared {
     /// The package.
     pub package: Handoff,
+    /// What is left of the budget.
+    pub left: Budget,
 }
 
 /// The signal `handoff_acknowledged`: a successor has loaded its package.
@@ -173,7 +175,7 @@ impl Session {
         self.progress.successor = Some(next);
         self.publish(context).await?;
         let feature = self.start.feature_run.clone();
-        let prepared = HandoffPrepared { package };
+        let prepared = HandoffPrepared { package, left: self.left() };
         context.signal(feature, HandoffPrepared::SIGNAL, &prepared).await?;
         match self.decision(context).await? {
             HandoffDecision::Shutdown => Ok(Some(SessionEnding::ContextFull)),

@@ -115,6 +115,7 @@ impl<'a> Record<'a> {
             outcome,
             usage: self.progress.usage,
             cost_micros: self.progress.cost_micros,
+            turns: None,
             refused: self.refused.clone(),
         }
     }
