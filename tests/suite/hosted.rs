@@ -1,5 +1,8 @@
 //! The built-in agent, on a scripted model.
 
+mod failures;
+mod steered;
+
 use std::path::Path;
 use std::time::Duration;
 

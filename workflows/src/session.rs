@@ -48,8 +48,6 @@ impl SessionWorkflow {
 pub struct SessionStart {
     /// Its own id. A sub-agent's begins with that of its session.
     pub id: RunId,
-    /// The run that decides about handoffs.
-    pub feature_run: RunId,
     /// The facts.
     pub session: SessionInput,
     /// The input of its checkpoints, with their step left out.
@@ -62,6 +60,14 @@ pub struct SessionStart {
     pub task: Option<String>,
     /// What it may use.
     pub budget: Budget,
+}
+
+impl SessionStart {
+    /// The run of the feature, which decides about handoffs. Its id is not part of the input: a
+    /// fork copies the input of a session, and has another id.
+    fn feature_run(&self) -> Option<RunId> {
+        RunId::new(self.id.as_str().rsplit_once('/')?.0).ok()
+    }
 }
 
 /// What a session may use, with its sub-agents.

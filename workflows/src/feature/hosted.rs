@@ -21,8 +21,6 @@ const ACKNOWLEDGEMENT: Duration = Duration::from_mins(10);
 /// The sessions of one try.
 struct Hosted<'a> {
     work: &'a mut Work,
-    /// The run of the feature, as its sessions know it.
-    feature_run: RunId,
     /// The session that owns the work.
     owner: RunId,
     /// The sessions that have not ended.
@@ -35,8 +33,7 @@ pub(super) async fn run(
     work: &mut Work,
     first: RunId,
 ) -> Result<SessionReport, Stop> {
-    let feature_run = context.run().clone();
-    let mut hosted = Hosted { work, feature_run, owner: first, open: BTreeSet::new() };
+    let mut hosted = Hosted { work, owner: first, open: BTreeSet::new() };
     let report = hosted.run(context).await;
     if matches!(report, Err(Stop::Cancelled)) {
         for session in &hosted.open {
@@ -91,7 +88,6 @@ impl Hosted<'_> {
         };
         let start = SessionStart {
             id: self.owner.clone(),
-            feature_run: self.feature_run.clone(),
             session: self.work.session(),
             seal: self.work.seal_as(""),
             handoff: prepared.map(|prepared| prepared.package),

@@ -63,7 +63,7 @@ impl Session {
     pub(super) async fn acknowledge(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {
         let Some(package) = &self.start.handoff else { return Ok(true) };
         let acknowledged = HandoffAcknowledged { digest: package.digest() };
-        let feature = self.start.feature_run.clone();
+        let Some(feature) = self.start.feature_run() else { return Ok(false) };
         context.signal(feature, HandoffAcknowledged::SIGNAL, &acknowledged).await?;
         self.publish(context).await?;
         Ok(self.decision(context).await? == HandoffDecision::Own)
@@ -74,7 +74,7 @@ impl Session {
         loop {
             if let Some(Received::Signal { payload, from: Some(from), .. }) =
                 context.receive(&filter, None).await?
-                && from == self.start.feature_run
+                && Some(from) == self.start.feature_run()
             {
                 return Ok(payload.read()?);
             }
@@ -151,7 +151,7 @@ impl Session {
         context: &mut dyn Context,
     ) -> Result<Option<SessionEnding>, Stop> {
         let next = successor(&self.start.id).filter(|_| self.start.task.is_none());
-        let Some(next) = next else {
+        let (Some(next), Some(feature)) = (next, self.start.feature_run()) else {
             // A sub-agent has no successor.
             self.compact(context).await?;
             return Ok(None);
@@ -174,7 +174,6 @@ impl Session {
         self.progress.phase = SessionPhase::HandingOver;
         self.progress.successor = Some(next);
         self.publish(context).await?;
-        let feature = self.start.feature_run.clone();
         let prepared = HandoffPrepared { package, left: self.left() };
         context.signal(feature, HandoffPrepared::SIGNAL, &prepared).await?;
         match self.decision(context).await? {
