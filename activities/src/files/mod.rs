@@ -36,6 +36,7 @@ mod reports;
 mod run;
 mod session;
 mod state;
+mod swap;
 mod text;
 mod timeline;
 
@@ -51,6 +52,8 @@ pub(crate) use locks::{LIST_PATIENCE, files_lock};
 pub use locks::{ListTurn, list_turn};
 pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
 use state::{Cursors, NewEvents, State};
+pub(crate) use swap::remove;
+pub use swap::{Swapped, create, swap};
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {

@@ -6,7 +6,7 @@
 //! `landed` finds earlier landings. Below them: `plumbing` (Longhaul's own git directory), `tree`
 //! and `private` (work trees and the repositories in them), `tip` (the base of new work), `rewind`
 //! (a feature at an earlier commit), `snapshot` and `rescue` (nothing is lost), `protected` and
-//! `head` (limits on agents), `checkout` and `stash` (the user's files), and [`check_git`] with its
+//! `head` (limits on agents), `checkout` and `own_files` (the user's files), and [`check_git`] with its
 //! neighbours for a project's first use.
 
 mod checkout;
@@ -31,6 +31,7 @@ mod names;
 mod notes;
 mod open;
 mod outside;
+mod own_files;
 mod owner;
 mod plumbing;
 mod private;
@@ -45,7 +46,6 @@ mod rollback;
 mod seal;
 mod snapshot;
 mod stale_locks;
-mod stash;
 mod steady;
 mod tidy;
 mod tip;
