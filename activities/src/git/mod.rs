@@ -217,7 +217,7 @@ fn process_name() -> String {
     static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    format!("{} {}-{}-{count}", tree::boot(), std::process::id(), since.as_nanos())
+    format!("{} {}-{}-{count}", crate::process::boot(), std::process::id(), since.as_nanos())
 }
 
 /// Runs a change of the user's checkout to completion, even if the caller is dropped: the user

@@ -84,7 +84,7 @@ impl Tree {
 
     /// Whether the process that uses the tree, alive or dead, was started since the system booted.
     pub(super) fn was_used_since_boot(&self) -> Result<bool, Failure> {
-        let boot = boot();
+        let boot = crate::process::boot();
         let user = files::read(&self.records.join(IN_USE))?.unwrap_or_default();
         Ok(!boot.is_empty() && user.starts_with(format!("{boot} ").as_bytes()))
     }
@@ -223,12 +223,6 @@ impl Tree {
         files::remove(&self.path)?;
         files::remove(&self.records)
     }
-}
-
-/// The id of this boot of the system; empty if the system has none.
-pub(super) fn boot() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_owned()
 }
 
 impl Repository {

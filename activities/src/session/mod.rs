@@ -34,6 +34,9 @@ pub const CONTEXT_FULL: i32 = 75;
 /// found.
 const LACKS_COMMAND: [i32; 2] = [126, 127];
 
+/// The name of the program in the file name of its log.
+const NAME: &str = "session";
+
 const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
 
 /// Runs sessions. Each has a directory `sessions/<run>/<call>` in the data directory, for its
@@ -69,6 +72,33 @@ impl SessionHandler {
         Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
     }
 
+    /// The report of an agent that exited, but whose end was not reported before Longhaul was
+    /// killed.
+    async fn unreported(
+        &self,
+        input: &SessionInput,
+        attempt: &Attempt,
+    ) -> Result<Option<SessionReport>, Failure> {
+        let files = self.files(input, attempt);
+        let outcome = self.setup.runner.kept_outcome(&files.outcome(), attempt, NAME);
+        let Some(finished) = outcome else { return Ok(None) };
+        let (project, feature) = (&input.project, &input.feature.id);
+        let worktree = &input.worktree;
+        let wanted = Wanted { project, feature, worktree, commit: None, attempt };
+        if !self.setup.git.settle_interrupted(&wanted).await? {
+            return Ok(None);
+        }
+        let root = self.setup.git.root_of(project);
+        let spec = self.spec(input, &root, Path::new(worktree), attempt, &files);
+        let sandbox = describe(spec.ok().as_ref().and_then(|spec| spec.sandbox.as_ref()));
+        let report = report(&finished, &files, sandbox);
+        files.keep(&report).map_err(|error| {
+            let message = format!("the report of a session cannot be kept: {error}");
+            machine::failure(&error, Operation::Files, files.folder(), message, Failure::retryable)
+        })?;
+        Ok(Some(report))
+    }
+
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
         SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
     }
@@ -99,7 +129,7 @@ impl SessionHandler {
         let sandbox = sandbox(&places, Some(Path::new(&program)), &env, &confinement)?;
         let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
         Ok(Spec {
-            name: "session".into(),
+            name: NAME.into(),
             program,
             args,
             folder: tree.into(),
@@ -162,7 +192,7 @@ impl Handler<RunSession> for SessionHandler {
         let sandbox = describe(spec.as_ref().ok().and_then(|spec| spec.sandbox.as_ref()));
         tracing::info!(run = %attempt.run, session = input.number, sandbox, "a session begins");
         let ran = match spec {
-            Ok(spec) => self.setup.runner.run(&spec, attempt).await,
+            Ok(spec) => self.setup.runner.run_keeping(&spec, attempt, &files.outcome()).await,
             Err(failure) => Err(failure),
         };
         let finished = match ran {
@@ -201,7 +231,17 @@ impl Handler<RunSession> for SessionHandler {
         if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
             return machine::unknown_outcome(failure);
         }
-        self.files(&input, attempt).report().map_or(Probe::NotLanded, Probe::Landed)
+        if let Some(report) = self.files(&input, attempt).report() {
+            return Probe::Landed(report);
+        }
+        match self.unreported(&input, attempt).await {
+            Ok(report) => report.map_or(Probe::NotLanded, Probe::Landed),
+            Err(failure) if failure.kind == FailureKind::Machine => Probe::Machine(failure.message),
+            Err(failure) => {
+                tracing::warn!(run = %attempt.run, %failure, "a session begins anew");
+                Probe::NotLanded
+            }
+        }
     }
 }
 
