@@ -3,7 +3,7 @@
 //! | place | sessions | set-up and checks |
 //! |---|---|---|
 //! | the program's own tree | write | write |
-//! | `[agent] write`, by default state of agents and package caches | write | write |
+//! | `[agent] write`, by default state of agents and package caches | write | write; held-out checks: read |
 //! | the user's checkout | read | read |
 //! | the project's git directory | hidden, but for its objects | hidden, but for its objects |
 //! | the data directory with all other trees, the log and the socket | hidden | hidden |
@@ -90,6 +90,7 @@ pub(crate) fn sandbox(
             NetworkAccess::Loopback => Network::Loopback,
             NetworkAccess::Off => Network::Off,
         },
+        private: places.sees_held_out,
     };
     match (&confinement.write, &home) {
         (Some(write), home) => {
@@ -99,6 +100,11 @@ pub(crate) fn sandbox(
         }
         (None, Some(home)) => defaults::add(home, env, &mut sandbox),
         (None, None) => {}
+    }
+    if places.sees_held_out {
+        // The code under test could leave the held-out files there for a later session.
+        let shared = sandbox.writable.split_off(1);
+        sandbox.readable.extend(shared);
     }
     add_git(places, &mut sandbox);
     if let Some(held_out) = &confinement.held_out {

@@ -30,6 +30,9 @@ const TARGET_SEEN: &str = "target-seen";
 /// A set-up began and did not end.
 const SETTING_UP: &str = "setting-up";
 
+/// A held-out check has run in the tree.
+const HELD_OUT: &str = "held-out";
+
 /// A work tree, existing or to be created.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
@@ -199,10 +202,15 @@ impl Tree {
         self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
     }
 
-    /// Makes the tree usable: recreates it, without files, if it is missing or suspect. The caller
-    /// has kept its content.
+    /// Records that a held-out check runs in the tree.
+    pub(super) fn begin_held_out(&self) -> Result<(), Failure> {
+        files::write(&self.records.join(HELD_OUT), b"")
+    }
+
+    /// Makes the tree usable: recreates it, without files, if it is missing or suspect, or if a
+    /// held-out check has run in it. The caller has kept its content.
     pub(super) fn make_usable(&self) -> Result<(), Failure> {
-        if self.condition()? != Condition::Sound {
+        if self.condition()? != Condition::Sound || self.records.join(HELD_OUT).exists() {
             self.remove()?;
             self.make()?;
         }

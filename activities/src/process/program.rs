@@ -211,7 +211,11 @@ fn confine(order: &SpawnRequest, confined: &Confined, own: OsString) -> io::Resu
             command
         }
     };
-    command.env("TMPDIR", confined.temporary_inside());
+    let temporary = confined.temporary_inside();
+    command.env("TMPDIR", temporary);
+    if confined.sandbox.private {
+        command.env("XDG_CACHE_HOME", temporary.join("cache"));
+    }
     Ok(command)
 }
 

@@ -213,6 +213,7 @@ mod tests {
                     readable: vec!["/b".into(), "/c".into()],
                     hidden: vec!["/d".into()],
                     network: Network::Loopback,
+                    private: true,
                 },
                 temporary: "/data/tmp/x".into(),
                 bwrap: "/usr/bin/bwrap".into(),

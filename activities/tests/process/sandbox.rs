@@ -49,6 +49,7 @@ fn sandbox(world: &World, level: Level) -> Sandbox {
         readable: ["root", "root/.git/objects"].map(|path| world.path(path)).to_vec(),
         hidden: ["data", "root/.git"].map(|path| world.path(path)).to_vec(),
         network: Network::On,
+        private: false,
     }
 }
 
@@ -87,6 +88,26 @@ fn tried(what: &str, paths: &str) -> String {
 async fn what_is_granted_can_be_written() {
     let paths = "code \"$WORLD/caches/x\" \"$TMPDIR/x\" /dev/null /dev/shm/x.$$";
     check(&tried("echo mine >\"$path\"", paths), "yes yes yes yes yes").await;
+}
+
+#[tokio::test]
+async fn a_private_program_leaves_nothing_that_others_can_read() {
+    let (name, paths) = (format!("x-{}", std::process::id()), ["/tmp", "/var/tmp", "/dev/shm"]);
+    let script = format!(
+        "for dir in {} \"$HOME/.cache\"; do echo mine >\"$dir/{name}\"; done 2>/dev/null
+         mkdir -p \"$XDG_CACHE_HOME\" && echo mine >\"$XDG_CACHE_HOME/x\" && cat \"$XDG_CACHE_HOME/x\"",
+        paths.join(" ")
+    );
+    for level in levels() {
+        let world = world();
+        let sandbox = Sandbox { private: true, ..sandbox(&world, level) };
+        let finished = world.run(&spec(&world, sandbox, &script)).await.unwrap();
+        assert_eq!(finished.output_tail, "mine\n", "{level:?}");
+        let home = std::env::home_dir().unwrap().join(".cache");
+        for dir in paths.iter().map(std::path::Path::new).chain([home.as_path()]) {
+            assert!(!dir.join(&name).exists(), "{level:?}: {}", dir.display());
+        }
+    }
 }
 
 #[tokio::test]

@@ -15,8 +15,8 @@ use super::{Access, Confined, Network};
 
 /// The newest interface version that is used.
 const NEWEST: ABI = ABI::V7;
-/// Devices that programs write to, and directories for temporary files.
-const WRITTEN_BY_ALL: [&str; 11] = [
+/// Devices that programs write to.
+const WRITTEN_BY_ALL: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -25,10 +25,9 @@ const WRITTEN_BY_ALL: [&str; 11] = [
     "/dev/tty",
     "/dev/ptmx",
     "/dev/pts",
-    "/dev/shm",
-    "/tmp",
-    "/var/tmp",
 ];
+/// Directories for temporary files, shared among all programs.
+const SHARED: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
 
 /// The interface version of this kernel; `None`: it has none.
 pub(super) fn version() -> Option<u32> {
@@ -77,7 +76,9 @@ fn enforce(confined: &Confined) -> Result<(), RulesetError> {
 /// The rights to grant, by path.
 fn grants(confined: &Confined) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
     let mut places: Vec<(PathBuf, Access)> = vec![("/".into(), Access::Read)];
-    let by_all = WRITTEN_BY_ALL.iter().filter_map(|path| Path::new(path).canonicalize().ok());
+    let shared = if confined.sandbox.private { &[][..] } else { &SHARED };
+    let by_all =
+        WRITTEN_BY_ALL.iter().chain(shared).filter_map(|path| Path::new(path).canonicalize().ok());
     places.extend(by_all.chain([confined.temporary.clone()]).map(|path| (path, Access::Write)));
     places.extend(confined.places());
     let mut grants = Vec::new();

@@ -92,6 +92,9 @@ pub struct Sandbox {
     pub hidden: Vec<PathBuf>,
     /// The network access.
     pub network: Network,
+    /// Whether nothing that the program writes is in reach of other programs, but in `writable`:
+    /// shared temporary directories are not writable, and the cache of the user is a private one.
+    pub private: bool,
 }
 
 impl Sandbox {
@@ -144,6 +147,9 @@ impl Confined {
         let sandbox = &self.sandbox;
         let mut args: Vec<OsString> = vec!["--sandbox".into(), sandbox.level.name().into()];
         args.extend(["--network".into(), sandbox.network.name().into()]);
+        if sandbox.private {
+            args.extend(["--private".into(), "yes".into()]);
+        }
         args.extend([
             "--temporary".into(),
             self.temporary.clone().into(),
@@ -166,13 +172,15 @@ impl Confined {
         if option == "--sandbox" {
             let level = Level::from_name(value.to_str()?)?;
             let (writable, readable, hidden) = Default::default();
-            let sandbox = Sandbox { level, writable, readable, hidden, network: Network::On };
+            let network = Network::On;
+            let sandbox = Sandbox { level, writable, readable, hidden, network, private: false };
             *confined = Some(Self { sandbox, temporary: PathBuf::new(), bwrap: PathBuf::new() });
             return Some(());
         }
         let Self { sandbox, temporary, bwrap } = confined.as_mut()?;
         match option {
             "--network" => sandbox.network = Network::from_name(value.to_str()?)?,
+            "--private" => sandbox.private = value == "yes",
             "--temporary" => *temporary = value.into(),
             "--bwrap" => *bwrap = value.into(),
             "--write" => sandbox.writable.push(value.into()),
