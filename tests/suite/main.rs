@@ -21,6 +21,7 @@ mod look;
 mod machine;
 mod moved;
 mod names;
+mod obstacles;
 mod paid;
 mod parked;
 mod pauses;

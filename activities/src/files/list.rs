@@ -104,7 +104,16 @@ impl ListFile {
         Ok(())
     }
 
-    /// Takes edits that a program wrote to a replaced file, which it had opened before.
+    /// Whether a program wrote to a replaced file, which it had opened before.
+    pub(super) fn has_late_edit(&self) -> bool {
+        self.replaced.iter().any(|replaced| {
+            replaced
+                .written_since()
+                .is_ok_and(|edit| edit.is_some_and(|edit| parse(&edit).is_some()))
+        })
+    }
+
+    /// Takes edits that a program wrote to a replaced file.
     fn take_late_edits(&mut self, path: &Path) -> Result<(), FilesError> {
         let mut edits = Vec::new();
         self.replaced.retain(|replaced| match replaced.written_since() {
