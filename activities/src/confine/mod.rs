@@ -84,7 +84,7 @@ pub(crate) fn sandbox(
         level,
         writable: vec![places.tree.to_owned()],
         readable: vec![places.root.to_owned()],
-        hidden: vec![places.data_dir.to_owned()],
+        hidden: hidden_places(places),
         network: match confinement.network {
             NetworkAccess::On => Network::On,
             NetworkAccess::Loopback => Network::Loopback,
@@ -129,6 +129,21 @@ pub(crate) fn sandbox(
         }
         _ => Ok(Some(sandbox)),
     }
+}
+
+/// The data directory, the targets of links in it, and the directory of the trees.
+fn hidden_places(places: &Places<'_>) -> Vec<PathBuf> {
+    let mut hidden = vec![places.data_dir.to_owned()];
+    let entries = std::fs::read_dir(places.data_dir).into_iter().flatten().flatten();
+    hidden.extend(entries.map(|entry| entry.path()).filter(|path| path.is_symlink()));
+    // The directory of the project in `worktrees` can be a link, too.
+    let trees = places.tree.parent().map(Path::to_owned);
+    let data_dir = places.data_dir.canonicalize().unwrap_or_else(|_| places.data_dir.to_owned());
+    hidden.extend(trees.filter(|trees| {
+        trees.starts_with(places.data_dir)
+            && trees.canonicalize().is_ok_and(|trees| !trees.starts_with(data_dir))
+    }));
+    hidden
 }
 
 /// A sandbox for display: its level, and the part that is not enforced.

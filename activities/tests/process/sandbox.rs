@@ -142,6 +142,11 @@ async fn what_is_not_granted_cannot_be_written() {
 }
 
 #[tokio::test]
+async fn the_environment_of_longhaul_cannot_be_read() {
+    check(&tried("cat \"$path\"", &format!("/proc/{}/environ", std::process::id())), "no").await;
+}
+
+#[tokio::test]
 async fn what_is_hidden_cannot_be_read() {
     let paths = "\"$WORLD/data/log\" \"$WORLD/data/trees/other/code\" \"$WORLD/root/.git/config\"";
     check(&tried("cat \"$path\"", paths), "no no no").await;

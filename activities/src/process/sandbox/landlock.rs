@@ -11,7 +11,9 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetError, Scope,
 };
 
-use super::{Access, Confined, Network};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+use super::{Access, Confined, KEPT_BY_ROOT, Network};
 
 /// The newest interface version that is used.
 const NEWEST: ABI = ABI::V7;
@@ -50,7 +52,26 @@ fn has(abi: ABI) -> Result<(), RulesetError> {
 
 /// Restricts this process and all that it starts from now on.
 pub(super) fn restrict(confined: &Confined) -> Result<(), String> {
+    drop_capabilities().map_err(|error| format!("capabilities cannot be dropped: {error}"))?;
     enforce(confined).map_err(|error| error.to_string())
+}
+
+/// Drops the capabilities with which the superuser could read the memory and the environment of
+/// other processes, or change mounts.
+fn drop_capabilities() -> std::io::Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let mut kept = CapabilitySet::empty();
+    for (_, number) in KEPT_BY_ROOT {
+        kept |= CapabilitySet::from_bits_retain(1 << number);
+    }
+    // Landlock needs `no_new_privs`, so that no program gets them back.
+    let mut sets = capabilities(None)?;
+    sets.effective &= kept;
+    sets.permitted &= kept;
+    sets.inheritable &= kept;
+    Ok(set_capabilities(None, sets)?)
 }
 
 fn enforce(confined: &Confined) -> Result<(), RulesetError> {

@@ -30,6 +30,20 @@ pub(super) use init::{INSIDE, RESTRICTED, Report, inside_main};
 use landlock::restrict;
 pub use probe::{Available, available};
 
+/// Capabilities that the superuser keeps, with their numbers. None of them changes mounts, opens
+/// files past them, or reads other processes; without them, a program in a container could not reach
+/// files of other users.
+const KEPT_BY_ROOT: [(&str, u32); 8] = [
+    ("CAP_CHOWN", 0),
+    ("CAP_DAC_OVERRIDE", 1),
+    ("CAP_FOWNER", 3),
+    ("CAP_FSETID", 4),
+    ("CAP_KILL", 5),
+    ("CAP_NET_BIND_SERVICE", 10),
+    ("CAP_SETGID", 6),
+    ("CAP_SETUID", 7),
+];
+
 /// How a sandbox is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
