@@ -20,6 +20,7 @@ mod refusal;
 mod run;
 mod sandbox;
 mod spec;
+mod stuck;
 mod supervise;
 mod sweep;
 mod tree;
@@ -34,6 +35,7 @@ pub use places::{owner_id, run_folder_name};
 pub use run::{Finished, Runner};
 pub use sandbox::{Available, Level, Network, Sandbox, available};
 pub use spec::{Limits, Spec, Supervisor};
+pub(crate) use stuck::until_stuck;
 pub use supervise::supervise_main;
 pub use sweep::{Swept, hurry, owned, sweep};
 
