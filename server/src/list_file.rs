@@ -168,7 +168,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 /// Writes a file atomically.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     let beside = path.with_extension(format!("tmp{}", std::process::id()));
-    fs::write(&beside, text)
-        .and_then(|()| fs::rename(&beside, path))
+    std::fs::write(&beside, text)
+        .and_then(|()| std::fs::rename(&beside, path))
         .map_err(Error::io(format!("cannot write {}", path.display())))
 }
