@@ -148,11 +148,6 @@ fn mount(place: &Path) -> String {
     from.ancestors().take_while(is_same).last().unwrap_or(from).display().to_string()
 }
 
-/// Makes a failure retryable; one of the machine stays one.
-pub(crate) fn into_retryable(failure: Failure) -> Failure {
-    if failure.kind == FailureKind::Machine { failure } else { Failure::retryable(failure.message) }
-}
-
 /// The result of a probe that could not run.
 pub(crate) fn unknown_outcome<T>(failure: Failure) -> Probe<T> {
     match failure.kind {
@@ -237,12 +232,5 @@ mod tests {
         assert_eq!(said(&[root, Path::new("/missing/too")]).as_deref(), Some("disk full on /"));
         assert_eq!(said(&[root, other]).as_deref(), Some("disk full"));
         assert_eq!(said(&[]).as_deref(), Some("disk full"));
-    }
-
-    #[test]
-    fn another_try_keeps_the_class_of_the_machine() {
-        let machine = Failure::machine("disk full");
-        assert_eq!(into_retryable(machine.clone()), machine);
-        assert_eq!(into_retryable(Failure::terminal("no")), Failure::retryable("no"));
     }
 }

@@ -53,7 +53,7 @@ pub use maintenance::{
 pub use open::{Limits, open, workflows};
 pub use order::Order;
 pub use project::{Project, check as check_project, restore_checkouts};
-pub use refused::refuse_within_session;
+pub use refused::{refuse_out_of_reach, refuse_within_session};
 pub use request::{Request, RequestError};
 pub use rewind::{
     Fork, Forked, From, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken,

@@ -1,11 +1,10 @@
 //! Changes the feature list of a project. The list is a file of the project, so this needs no log.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_activities::files::placed::{self, LONGEST, Links};
-use longhaul_activities::files::{ListTurn, list_turn};
+use longhaul_activities::files::{ListTurn, create, list_turn, swap};
 use longhaul_activities::project::{self, OTHER_LIST_FILE, TASKS_FILE};
 use longhaul_backlog::FeatureList;
 use longhaul_backlog::import::{self, Imported, Merged, Options, Shape};
@@ -16,12 +15,16 @@ use crate::error::{Error, Result};
 /// Lock timeout for the list.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// Attempts to change a list that is being edited.
+const TRIES: u32 = 20;
+
 /// A list and its file.
 pub struct ListFile {
     path: PathBuf,
     /// The list.
     pub list: FeatureList,
-    exists: bool,
+    /// The text of the file; `None` if it does not exist.
+    text: Option<String>,
     /// Lock on the list, held until this is dropped.
     _turn: ListTurn,
 }
@@ -69,7 +72,9 @@ impl ListFile {
         {
             let list = FeatureList::parse(&text)
                 .map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
-            return Ok(Self { path, list, exists: true, _turn: turn });
+            // A link within the project is followed.
+            let path = path.canonicalize().unwrap_or(path);
+            return Ok(Self { path, list, text: Some(text), _turn: turn });
         }
         let tasks = root.join(TASKS_FILE);
         if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
@@ -82,19 +87,49 @@ impl ListFile {
         let name =
             root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let list = FeatureList::create(&name, &[]).map_err(Error::usage)?;
-        Ok(Self { path, list, exists: false, _turn: turn })
+        Ok(Self { path, list, text: None, _turn: turn })
+    }
+
+    /// Writes the list; `false`: the file has changed since it was read, and stays as it is.
+    fn write(&self, text: &str) -> Result<bool> {
+        let written = match &self.text {
+            Some(read) => {
+                swap(&self.path, read.as_bytes(), text.as_bytes()).map(|done| done.is_some())
+            }
+            None => create(&self.path, text.as_bytes()).map(|done| done.is_some()),
+        };
+        written.map_err(Error::io(format!("cannot write {}", self.path.display())))
     }
 }
 
 /// Adds a feature to the list of the project at `root` and returns the file of the list.
 pub fn add_feature(root: &Path, feature: &Feature) -> Result<PathBuf> {
-    let mut file = ListFile::open(root, None)?;
-    let wrong =
-        |error: &dyn std::fmt::Display| Error::usage(format!("{}: {error}", file.path.display()));
-    let text = file.list.add(feature).map_err(|error| wrong(&error))?;
-    Backlog::new(file.list.features().to_vec()).map_err(|error| wrong(&error))?;
-    write(&file.path, &text)?;
-    Ok(file.path)
+    change(root, None, |file| {
+        let path = file.path.display().to_string();
+        let wrong = |error: &dyn std::fmt::Display| Error::usage(format!("{path}: {error}"));
+        let text = file.list.add(feature).map_err(|error| wrong(&error))?;
+        Backlog::new(file.list.features().to_vec()).map_err(|error| wrong(&error))?;
+        Ok((Some(text), file.path.clone()))
+    })
+}
+
+/// Reads and writes the list at `root`, again if the user edits it at the same moment. `change`
+/// returns the new text, if there is one, and the result.
+fn change<T>(
+    root: &Path,
+    from: Option<&Path>,
+    mut change: impl FnMut(&mut ListFile) -> Result<(Option<String>, T)>,
+) -> Result<T> {
+    for _ in 0..TRIES {
+        let mut file = ListFile::open(root, from)?;
+        let (text, result) = change(&mut file)?;
+        let is_written = text.map_or(Ok(true), |text| file.write(&text))?;
+        if is_written {
+            return Ok(result);
+        }
+    }
+    let root = root.display();
+    Err(Error::usage(format!("the feature list of {root} is being edited all the time; try again")))
 }
 
 /// Adds the features with new ids from a backlog of another tool to the list of the project at
@@ -106,15 +141,15 @@ pub fn import_features(
 ) -> Result<ImportOutcome> {
     let wrong = |error| Error::usage(format!("{}: {error}", source.name));
     let text = import::decode(source.bytes).map_err(wrong)?;
-    let mut file = ListFile::open(root, source.file)?;
-    let options = Options { shape: source.shape, tag: source.tag, known: file.list.features() };
-    let imported = import::read(&text, &options).map_err(wrong)?;
-    let before = file.list.clone();
-    let merged = import::merge(&mut file.list, &imported).map_err(wrong)?;
-    let has_changed = file.list != before || !file.exists && !merged.added.is_empty();
-    if has_changed && !dry_run {
-        write(&file.path, &file.list.to_text())?;
-    }
+    let (list, imported, merged) = change(root, source.file, |file| {
+        let options = Options { shape: source.shape, tag: source.tag, known: file.list.features() };
+        let imported = import::read(&text, &options).map_err(wrong)?;
+        let before = file.list.clone();
+        let merged = import::merge(&mut file.list, &imported).map_err(wrong)?;
+        let has_changed = file.list != before || file.text.is_none() && !merged.added.is_empty();
+        let new = (has_changed && !dry_run).then(|| file.list.to_text());
+        Ok((new, (file.path.clone(), imported, merged)))
+    })?;
     let unchecked = merged
         .added
         .iter()
@@ -122,12 +157,7 @@ pub fn import_features(
         .count();
     let has_gates =
         unchecked > 0 && !project::settings(root).map_err(Error::usage)?.gates.is_empty();
-    Ok(ImportOutcome {
-        list: file.path,
-        imported,
-        merged,
-        unchecked: if has_gates { 0 } else { unchecked },
-    })
+    Ok(ImportOutcome { list, imported, merged, unchecked: if has_gates { 0 } else { unchecked } })
 }
 
 /// Whether both names refer to one existing file.
@@ -138,7 +168,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 /// Writes a file atomically.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     let beside = path.with_extension(format!("tmp{}", std::process::id()));
-    fs::write(&beside, text)
-        .and_then(|()| fs::rename(&beside, path))
+    std::fs::write(&beside, text)
+        .and_then(|()| std::fs::rename(&beside, path))
         .map_err(Error::io(format!("cannot write {}", path.display())))
 }

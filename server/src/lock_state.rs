@@ -33,12 +33,18 @@ impl LockState {
     /// Reads the state. A free log stays locked until the result is dropped.
     pub async fn of(data_dir: &Path) -> Result<Self> {
         let path = data_dir.join("lock");
+        if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+            let path = path.display();
+            return Err(Error::usage(format!(
+                "{path} is no regular file: move it away, and it is created"
+            )));
+        }
         let lock = match File::options().read(true).write(true).open(&path) {
             Ok(lock) => lock,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::Nothing),
             Err(error) => return Err(Error::io(format!("cannot open {}", path.display()))(error)),
         };
-        let pid = || std::fs::read_to_string(&path).unwrap_or_default().trim().to_owned();
+        let pid = || socket::holder(data_dir);
         match lock.try_lock() {
             Ok(()) => {
                 let socket = Some(socket::path(data_dir)).filter(|socket| socket.exists());

@@ -104,8 +104,7 @@ async fn check_agent(root: &Path, agent: &AgentSettings) -> Result<(), RequestEr
     }
 }
 
-/// Restores the files that a killed owner had stashed from checkouts. Does nothing while the log is
-/// in use.
+/// Completes the moves of checkouts that a killed owner left. Does nothing while the log is in use.
 pub async fn restore_checkouts(data_dir: &Path, dirs: &[PathBuf]) {
     // Held until the end, so that no owner starts meanwhile.
     let state = LockState::of(data_dir).await;
@@ -115,7 +114,7 @@ pub async fn restore_checkouts(data_dir: &Path, dirs: &[PathBuf]) {
     let git = GitHandlers::new(data_dir);
     for dir in dirs {
         if let Some(project) = Project::known_at(dir).await
-            && let Err(failure) = git.put_back(&project.reference()).await
+            && let Err(failure) = git.end_moves(&project.reference()).await
         {
             tracing::warn!("{failure}");
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use longhaul_activities::files::placed::{self, Links};
 use longhaul_activities::process::call_of;
 use longhaul_engine::{Payload, RunId};
 use longhaul_workflows::finding::SteeringRefused;
@@ -34,6 +35,14 @@ pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
         data_dir.display()
     );
     Err(Error::Request(RequestError::refused(message)))
+}
+
+/// Refuses a command of a session whose sandbox keeps it from the log.
+pub fn refuse_out_of_reach(data_dir: &Path) -> Result<()> {
+    match placed::open(&data_dir.join("lock"), Links::Followed) {
+        Ok(Some(_)) => Ok(()),
+        _ => refuse_hidden_log(data_dir),
+    }
 }
 
 /// Whether a request must be refused. `command` is the change that it makes, `pid` its process

@@ -76,10 +76,27 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
     let Some(engine) = &service.engine else { return };
     let mut recorded = engine.recorded();
     let mut projector = Projector::new(Arc::clone(&service.store), run.clone(), root);
+    // An obstacle is reported once, not at each event.
+    let mut said = None;
     loop {
-        refresh(&mut projector).await;
+        let outcome = projector.refresh().await.map_err(|error| error.to_string()).err();
+        if outcome != said
+            && let Some(error) = &outcome
+        {
+            tracing::warn!("{error}");
+        }
+        said = outcome;
         loop {
-            match recorded.recv().await {
+            let next = tokio::select! {
+                next = recorded.recv() => next,
+                () = tokio::time::sleep(LOOK) => {
+                    if projector.has_late_edit().await {
+                        break;
+                    }
+                    continue;
+                }
+            };
+            match next {
                 Ok(recorded) if !recorded.run.is_within(run.as_str()) => {}
                 Ok(_) | Err(RecvError::Lagged(_)) => break,
                 Err(RecvError::Closed) => return,

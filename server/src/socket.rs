@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use longhaul_activities::files::placed::{self, Links};
 use nix::unistd::geteuid;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
@@ -82,9 +83,13 @@ async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
+/// The longest content of a lock file, in bytes.
+const LONGEST_PID: u64 = 64;
+
 /// The process id that the owner recorded when it took the lock.
-fn holder(data_dir: &Path) -> String {
-    std::fs::read_to_string(data_dir.join("lock")).unwrap_or_default().trim().to_owned()
+pub(crate) fn holder(data_dir: &Path) -> String {
+    let content = placed::read_text(&data_dir.join("lock"), Links::Followed, LONGEST_PID);
+    content.ok().flatten().unwrap_or_default().trim().to_owned()
 }
 
 /// The owner of the log in another process.

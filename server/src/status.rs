@@ -3,7 +3,9 @@
 mod line;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use longhaul_activities::files::progress_file_obstacle;
 use longhaul_engine::{
     EventKind, RequestedBy, RunId, RunReader, Status, Stop, StoreError, Summary,
 };
@@ -174,6 +176,7 @@ pub async fn of_project(
     document.count();
     document.findings = view.findings.iter().map(Finding::to_string).collect();
     if let Some(summary) = view.summary {
+        document.findings.extend(progress_file_obstacle(Path::new(&summary.root)));
         document.take_summary(summary);
     }
     if document.is_over {

@@ -169,6 +169,7 @@ impl BlobStore {
         let path = self.path_of(name);
         let damaged =
             |reason: &str| ReadError::Damaged(format!("its blob {}: {reason}", path.display()));
+        files::must_be_file(&path).map_err(|error| damaged(&error.to_string()))?;
         let file = std::fs::read(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => damaged("the file is missing"),
             _ => ReadError::Store(io("reading", &path, &error)),

@@ -11,7 +11,7 @@ use longhaul_engine::StoreError;
 use crate::error::{catch_sled_panic, io, page_of};
 use crate::record::Write;
 use crate::wire::v1;
-use crate::{key, record};
+use crate::{files, key, record};
 
 /// The version of the keyspace.
 pub(crate) const KEYSPACE: u32 = 1;
@@ -25,6 +25,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Takes the lock and writes the process id into it, for the error of another process.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
     let path = directory.join("lock");
+    files::must_be_file(&path)?;
     let mut file = File::options()
         .read(true)
         .write(true)
@@ -85,6 +86,9 @@ pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
         log: path.join("db").display().to_string(),
         reason: reason.lines().next().unwrap_or_default().to_owned(),
     };
+    for file in ["db", "conf"] {
+        files::must_be_file(&path.join(file))?;
+    }
     let begun = Instant::now();
     loop {
         let opened = catch_sled_panic(|| config.open());

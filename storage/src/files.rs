@@ -7,6 +7,17 @@ use std::path::{Path, PathBuf};
 use crate::error::io;
 use longhaul_engine::StoreError;
 
+/// Refuses a path with something other than a file: opening a pipe can block.
+pub(crate) fn must_be_file(path: &Path) -> Result<(), StoreError> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(StoreError::Unusable(format!(
+            "{} is no regular file: move it away, and it is created",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Removes a file, if it exists.
 pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(path) {

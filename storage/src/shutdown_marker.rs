@@ -61,6 +61,8 @@ impl ShutdownMarker {
     pub(crate) fn write(self, directory: &Path) -> Result<(), StoreError> {
         let new = directory.join(TEMPORARY);
         let path = directory.join(NAME);
+        // Something else at its path could block, or be followed.
+        remove_temporary(directory)?;
         let write = || {
             let mut file = File::create(&new)?;
             let end = self.end.map(|end| format!(" {end}")).unwrap_or_default();
@@ -74,7 +76,9 @@ impl ShutdownMarker {
 
     /// The content; `None` if the file cannot be read: that is no reason to refuse a readable log.
     pub(crate) fn read(directory: &Path) -> Option<Self> {
-        let text = std::fs::read_to_string(directory.join(NAME)).ok()?;
+        let path = directory.join(NAME);
+        files::must_be_file(&path).ok()?;
+        let text = std::fs::read_to_string(path).ok()?;
         let mut words = text.split_ascii_whitespace();
         let epoch = words.next()?;
         let state = words.next()?;

@@ -237,6 +237,11 @@ impl Running {
         self
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it said so far.
     pub fn said(&self) -> String {
         std::fs::read_to_string(&self.said).unwrap_or_default()

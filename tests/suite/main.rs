@@ -22,6 +22,7 @@ mod look;
 mod machine;
 mod moved;
 mod names;
+mod obstacles;
 mod paid;
 mod parked;
 mod pauses;

@@ -51,6 +51,24 @@ fn an_agent_reaches_neither_the_checkout_nor_the_data_directory() {
 }
 
 #[test]
+fn the_log_is_out_of_reach_of_all_verbs_of_a_session_that_its_sandbox_hides() {
+    if available().bubblewrap.is_err() {
+        eprintln!("not tried: {}", available().lacks());
+        return;
+    }
+    let world = with_agent(
+        "for verb in status graph 'feature list' run; do
+            \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/journal/said\" 2>&1
+        done",
+        "",
+    );
+    world.run().exits(0);
+    let said = read(&world, "journal/said");
+    assert_eq!(said.matches("is out of reach of the session").count(), 4, "{said}");
+    assert_eq!(said.lines().count(), 4, "{said}");
+}
+
+#[test]
 fn a_required_sandbox_that_is_not_there_is_an_error_of_this_machine() {
     let world = with_agent("", "sandbox = \"required\"\n");
     if available().best().is_some() {

@@ -26,7 +26,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
 
 /// What workflow code may use besides the engine: nothing that could touch the world.
 const PURE_HELPERS: [&str; 7] =
-    ["async-trait", "chrono", "petgraph", "schemars", "serde", "serde_json", "thiserror"];
+    ["async-trait", "blake3", "chrono", "petgraph", "schemars", "serde", "serde_json", "thiserror"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()

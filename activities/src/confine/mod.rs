@@ -3,7 +3,7 @@
 //! | place | sessions | set-up and checks |
 //! |---|---|---|
 //! | the program's own tree | write | write |
-//! | `[agent] write`, by default state of agents and package caches | write | write |
+//! | `[agent] write`, by default state of agents and package caches | write | write; held-out checks: read |
 //! | the user's checkout | read | read |
 //! | the project's git directory | hidden, but for its objects | hidden, but for its objects |
 //! | the data directory with all other trees, the log and the socket | hidden | hidden |
@@ -84,12 +84,13 @@ pub(crate) fn sandbox(
         level,
         writable: vec![places.tree.to_owned()],
         readable: vec![places.root.to_owned()],
-        hidden: vec![places.data_dir.to_owned()],
+        hidden: hidden_places(places),
         network: match confinement.network {
             NetworkAccess::On => Network::On,
             NetworkAccess::Loopback => Network::Loopback,
             NetworkAccess::Off => Network::Off,
         },
+        private: places.sees_held_out,
     };
     match (&confinement.write, &home) {
         (Some(write), home) => {
@@ -99,6 +100,11 @@ pub(crate) fn sandbox(
         }
         (None, Some(home)) => defaults::add(home, env, &mut sandbox),
         (None, None) => {}
+    }
+    if places.sees_held_out {
+        // The code under test could leave the held-out files there for a later session.
+        let shared = sandbox.writable.split_off(1);
+        sandbox.readable.extend(shared);
     }
     add_git(places, &mut sandbox);
     if let Some(held_out) = &confinement.held_out {
@@ -123,6 +129,21 @@ pub(crate) fn sandbox(
         }
         _ => Ok(Some(sandbox)),
     }
+}
+
+/// The data directory, the targets of links in it, and the directory of the trees.
+fn hidden_places(places: &Places<'_>) -> Vec<PathBuf> {
+    let mut hidden = vec![places.data_dir.to_owned()];
+    let entries = std::fs::read_dir(places.data_dir).into_iter().flatten().flatten();
+    hidden.extend(entries.map(|entry| entry.path()).filter(|path| path.is_symlink()));
+    // The directory of the project in `worktrees` can be a link, too.
+    let trees = places.tree.parent().map(Path::to_owned);
+    let data_dir = places.data_dir.canonicalize().unwrap_or_else(|_| places.data_dir.to_owned());
+    hidden.extend(trees.filter(|trees| {
+        trees.starts_with(places.data_dir)
+            && trees.canonicalize().is_ok_and(|trees| !trees.starts_with(data_dir))
+    }));
+    hidden
 }
 
 /// A sandbox for display: its level, and the part that is not enforced.

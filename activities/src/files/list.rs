@@ -1,6 +1,6 @@
 //! The user's feature list: updates the states in it and changes nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,13 @@ use longhaul_backlog::{EntryState, FeatureList};
 use longhaul_workflows::backlog::{Feature, FeatureId};
 
 use super::error::FilesError;
-use super::place::{Durable, Place, is_missing, replace_if};
+use super::place::{Place, is_missing};
 use super::placed::{self, LONGEST, Links};
+use super::swap::{self, Displaced};
 use super::{LIST_PATIENCE, list_turn};
+
+/// The number of replaced files that are watched for late edits.
+const WATCHED: usize = 8;
 
 /// Keeps the states in the list current.
 #[derive(Debug, Default)]
@@ -19,6 +23,10 @@ pub(super) struct ListFile {
     states: BTreeMap<FeatureId, EntryState>,
     /// The version of the file in which the states were last correct.
     right: Option<Stamp>,
+    /// The text that was last written.
+    written: Vec<u8>,
+    /// The last replaced files: a program that had opened one before can still write to it.
+    replaced: VecDeque<Displaced>,
 }
 
 /// Identifies a version of a file without reading it.
@@ -62,6 +70,7 @@ impl ListFile {
     ) -> Result<(), FilesError> {
         let Some(path) = inside(&place.root, name)? else { return Ok(()) };
         let _lock = list_turn(&place.root, LIST_PATIENCE);
+        self.take_late_edits(&path)?;
         let found = match fs::metadata(&path) {
             Ok(found) if found.is_file() => found,
             Ok(_) => return Err(FilesError::NotA { expected: "file", path }),
@@ -73,12 +82,8 @@ impl ListFile {
             return Ok(());
         }
         let Some(bytes) = read(&path)? else { return Ok(()) };
-        let Some(mut list) =
-            std::str::from_utf8(&bytes).ok().and_then(|text| FeatureList::parse(text).ok())
-        else {
-            // Possibly in the middle of an edit.
-            return Ok(());
-        };
+        // Without a list: possibly in the middle of an edit.
+        let Some(mut list) = parse(&bytes) else { return Ok(()) };
         let wrong = self.wrong_entries(list.features());
         let before = (!wrong.is_empty()).then(|| list.document().clone());
         list.set_states(&wrong, now);
@@ -86,12 +91,51 @@ impl ListFile {
             self.right = Some(stamp);
             return Ok(());
         }
-        // The file may have been edited meanwhile; the next refresh handles that.
-        let is_as_read = || read(&path).is_ok_and(|now| now.is_some_and(|now| now == bytes));
-        if let Some(written) =
-            replace_if(&path, list.to_text().as_bytes(), Durable::Yes, is_as_read)?
+        let text = list.to_text().into_bytes();
+        // A file that has been edited meanwhile stays; the next refresh handles it.
+        if let Some(swapped) =
+            swap::swap(&path, &bytes, &text).map_err(FilesError::file("write", &path))?
         {
-            self.right = Some(Stamp::of(&path, &written));
+            self.right = Some(Stamp::of(&path, &swapped.written));
+            self.written = text;
+            self.replaced.truncate(WATCHED - 1);
+            self.replaced.push_front(swapped.before);
+        }
+        Ok(())
+    }
+
+    /// Whether a program wrote to a replaced file, which it had opened before.
+    pub(super) fn has_late_edit(&self) -> bool {
+        self.replaced.iter().any(|replaced| {
+            replaced
+                .written_since()
+                .is_ok_and(|edit| edit.is_some_and(|edit| parse(&edit).is_some()))
+        })
+    }
+
+    /// Takes edits that a program wrote to a replaced file.
+    fn take_late_edits(&mut self, path: &Path) -> Result<(), FilesError> {
+        let mut edits = Vec::new();
+        self.replaced.retain(|replaced| match replaced.written_since() {
+            Ok(Some(edit)) if parse(&edit).is_some() => {
+                edits.push(edit);
+                false
+            }
+            _ => true,
+        });
+        let failed = || FilesError::file("write", path);
+        for edit in edits {
+            let is_own = read(path)?.is_some_and(|now| now == self.written);
+            if is_own && swap::swap(path, &self.written, &edit).map_err(failed())?.is_some() {
+                continue;
+            }
+            let kept = swap::free_name(path);
+            swap::create(&kept, &edit).map_err(failed())?;
+            tracing::warn!(
+                file = %path.display(),
+                kept = %kept.display(),
+                "an edit of the feature list came too late; it is kept",
+            );
         }
         Ok(())
     }
@@ -111,6 +155,10 @@ impl ListFile {
         });
         wrong.collect()
     }
+}
+
+fn parse(bytes: &[u8]) -> Option<FeatureList> {
+    FeatureList::parse(std::str::from_utf8(bytes).ok()?).ok()
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, FilesError> {

@@ -36,6 +36,7 @@ mod reports;
 mod run;
 mod session;
 mod state;
+mod swap;
 mod text;
 mod timeline;
 
@@ -49,8 +50,11 @@ pub use error::FilesError;
 use error::FirstError;
 pub(crate) use locks::{LIST_PATIENCE, files_lock};
 pub use locks::{ListTurn, list_turn};
-pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file};
+pub use progress_file::progress_file_obstacle;
+pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file, end_in_checkout};
 use state::{Cursors, NewEvents, State};
+pub(crate) use swap::remove;
+pub use swap::{Swapped, create, swap};
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {
@@ -73,6 +77,12 @@ impl Projector {
         let lock = files_lock(&root);
         let state = Arc::new(Mutex::new(State::new(project.clone(), root)));
         Self { store, project, lock, state }
+    }
+
+    /// Whether a program that had opened the list before it was replaced has edited it since. The
+    /// next refresh takes the edit.
+    pub async fn has_late_edit(&self) -> bool {
+        self.state.lock().await.has_late_edit()
     }
 
     /// Reads new events and writes the files that they change.

@@ -34,40 +34,19 @@ impl Place {
         if holds(&path, text.as_bytes()) {
             return Ok(());
         }
-        replace_if(&path, text.as_bytes(), Durable::No, || true).map(drop)
+        replace(&path, text.as_bytes()).map_err(FilesError::file("write", &path))
     }
 }
 
-/// Whether new bytes must be on disk before they replace the old ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Durable {
-    Yes,
-    /// Not needed: after a power cut the file is rewritten from the log.
-    No,
-}
-
-/// Replaces a file if `is_same` still holds; checked last, because syncing may take long. `None`:
-/// not replaced. A symbolic link at the path is replaced, not followed.
-pub(super) fn replace_if(
-    path: &Path,
-    bytes: &[u8],
-    durable: Durable,
-    is_still: impl FnOnce() -> bool,
-) -> Result<Option<Metadata>, FilesError> {
-    let write = || -> io::Result<Option<Metadata>> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().set_permissions(permissions_for(path))?;
-        if durable == Durable::Yes {
-            file.as_file().sync_all()?;
-        }
-        if !is_still() {
-            return Ok(None);
-        }
-        file.persist(path)?.metadata().map(Some)
-    };
-    write().map_err(FilesError::file("write", path))
+/// Replaces a file. It is not synced: after a power cut it is rewritten from the log. A symbolic link
+/// at the path is replaced, not followed.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;
+    file.write_all(bytes)?;
+    file.as_file().set_permissions(permissions_for(path))?;
+    file.persist(path)?;
+    Ok(())
 }
 
 /// The metadata at a path, without following a link; `None` if nothing exists.

@@ -39,6 +39,31 @@ pub(crate) fn end(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
     Ok(Some(end))
 }
 
+/// As [`end`], in the user's checkout: something else at its path is no file. See
+/// [`progress_file_obstacle`].
+pub(crate) fn end_in_checkout(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
+    match end(root) {
+        Err(error @ Unreadable::Io { .. }) => Err(error),
+        read => Ok(read.unwrap_or_default()),
+    }
+}
+
+/// Why Longhaul does not write its progress file in a directory, and agents do not get it; `None`:
+/// nothing is in the way.
+pub fn progress_file_obstacle(root: &Path) -> Option<String> {
+    must_be_file(&root.join(NAME)).err().map(|error| error.to_string())
+}
+
+fn must_be_file(path: &Path) -> Result<(), FilesError> {
+    match metadata(path)? {
+        Some(found) if found.is_symlink() => Err(FilesError::Link(path.to_owned())),
+        Some(found) if !found.is_file() => {
+            Err(FilesError::NotA { expected: "file", path: path.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Appends missing entries to the file.
 #[derive(Debug, Default)]
 pub(super) struct ProgressFile {
@@ -76,13 +101,7 @@ impl ProgressFile {
             return Ok(());
         }
         let path = place.root.join(NAME);
-        match metadata(&path)? {
-            Some(found) if found.is_symlink() => return Err(FilesError::Link(path)),
-            Some(found) if !found.is_file() => {
-                return Err(FilesError::NotA { expected: "file", path });
-            }
-            _ => {}
-        }
+        must_be_file(&path)?;
         self.append_to(&path).map_err(FilesError::file("append to", &path))
     }
 

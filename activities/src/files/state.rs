@@ -78,6 +78,11 @@ impl State {
         }
     }
 
+    /// Whether the list was edited after it was replaced.
+    pub(super) fn has_late_edit(&self) -> bool {
+        self.list.has_late_edit()
+    }
+
     /// Applies new events and updates the files.
     pub(super) fn take(&mut self, news: NewEvents) -> Result<(), FilesError> {
         self.apply(news);

@@ -1,5 +1,6 @@
 //! Moves a branch that the user may have checked out. The user's changes are never overwritten.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,9 +10,11 @@ use super::command::{Git, is_contention};
 use super::damage::damaged_index;
 use super::files;
 use super::names::head_ref;
+use super::own_files::{bring, stage};
 use super::refs::Repository;
 use super::repository::{checked_out, git_dir, operation_in};
 use super::stale_locks::foreign_lock;
+use super::trees::Change;
 use crate::files::{LIST_PATIENCE, files_lock, list_turn};
 
 /// Attempts on a checkout that another git process is using.
@@ -42,7 +45,7 @@ pub(super) struct Step<'a> {
 #[derive(Debug, Default)]
 struct Changes {
     /// Changed files that Longhaul writes.
-    own: Vec<String>,
+    own: HashSet<String>,
     /// All other changed files.
     foreign: Vec<Vec<u8>>,
 }
@@ -110,7 +113,7 @@ impl Repository {
     }
 
     async fn advance_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
-        // Git would fail if the list were rewritten while it is put aside.
+        // Longhaul's own writes wait, so that only the user's meet the move.
         let lock = files_lock(checkout);
         let _lock = lock.lock().await;
         let root = checkout.to_owned();
@@ -140,13 +143,20 @@ impl Repository {
         step: Step<'_>,
         changes: &Changes,
     ) -> Result<Moved, Failure> {
-        let mut saves = Vec::new();
-        for file in &changes.own {
-            saves.push(self.put_aside(checkout, file).await?);
-        }
+        let own = self.own_changes((step.from, step.to), step.own_files).await?;
+        // A user's edit at any moment of the move must survive it.
+        let ahead = || own.iter().map(|change| (change.path.as_slice(), &change.after));
+        stage(checkout, ahead()).await?;
         let outcome = self.move_with_checkout(checkout, step).await;
-        for save in saves {
-            save.put_back()?;
+        if !matches!(outcome, Ok(Moved::Yes)) {
+            let back = own.iter().map(|change| (change.path.as_slice(), &change.before));
+            stage(checkout, back).await?;
+            return outcome;
+        }
+        let is_edited =
+            |change: &&Change| changes.own.contains(files::shown(&change.path).as_str());
+        for change in own.iter().filter(|change| !is_edited(change)) {
+            bring(checkout, change).await?;
         }
         outcome
     }
@@ -195,7 +205,7 @@ impl Repository {
             let own = step.own_files.iter().find(|file| file.as_bytes() == path);
             match own {
                 Some(file) if state != b" D" && is_one_change(checkout, state, file).await? => {
-                    changes.own.push((*file).to_owned());
+                    changes.own.insert((*file).to_owned());
                 }
                 _ => changes.foreign.push(path.to_owned()),
             }

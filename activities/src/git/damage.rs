@@ -21,7 +21,8 @@ pub(super) use index::damaged_index;
 /// One damaged file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
-    /// A loose object without content. Git never rewrites an object whose file exists.
+    /// A loose object without content: an empty file, or a pipe, at which git waits for ever. Git
+    /// never rewrites an object whose file exists.
     EmptyObject(PathBuf),
     /// A configuration that git cannot read: every command fails.
     Config(PathBuf),
@@ -172,9 +173,20 @@ fn empty_objects(objects: &Path) -> impl Iterator<Item = PathBuf> {
     let files =
         entries(objects).filter(is_fan_out).flat_map(|dir| entries(&dir).collect::<Vec<_>>());
     files.filter(|file| {
-        std::fs::symlink_metadata(file)
-            .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+        let found = std::fs::symlink_metadata(file);
+        found.is_ok_and(|found| is_special(&found) || found.is_file() && found.len() == 0)
     })
+}
+
+/// The first pipe, socket or device among the loose objects.
+pub(super) fn pipe_in(objects: &Path) -> Option<PathBuf> {
+    empty_objects(objects)
+        .find(|file| file.symlink_metadata().is_ok_and(|found| is_special(&found)))
+}
+
+fn is_special(found: &std::fs::Metadata) -> bool {
+    let kind = found.file_type();
+    !kind.is_file() && !kind.is_dir() && !kind.is_symlink()
 }
 
 /// The refs that have a file of their own, by full name.
@@ -197,7 +209,9 @@ fn loose_refs(common: &Path) -> Vec<(String, PathBuf)> {
 }
 
 fn names_a_commit(file: &Path) -> bool {
-    let Ok(bytes) = std::fs::read(file) else { return true };
+    // A pipe in the place of a ref hangs git.
+    let Ok(bytes) = files::read(file) else { return false };
+    let Some(bytes) = bytes else { return true };
     let text = files::shown(bytes.trim_ascii());
     text.starts_with("ref: ") || is_object_name(&text)
 }

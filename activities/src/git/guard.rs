@@ -152,22 +152,23 @@ impl Guard<'_> {
     /// Restores protected files that differ from the commit, removes extra ones, and returns their
     /// names.
     pub(crate) async fn restore(&self) -> Result<Vec<String>, Failure> {
-        let top = self.work.path();
+        // The data directory may be reached by a link.
+        let top = files::canonical(self.work.path())?;
         let mut restored = Vec::new();
         let search = Arc::clone(&self.search);
-        let of = top.to_owned();
+        let of = top.clone();
         // A pattern can match anywhere, so its whole tree is searched.
         let searched = tokio::task::spawn_blocking(move || search.others(&of)).await;
         let others = searched.map_err(|error| {
             Failure::retryable(format!("the search for files ended: {error}"))
         })??;
         for path in others {
-            remove_with_empty_parents(top, &path)?;
+            remove_with_empty_parents(&top, &path)?;
             restored.push(path.to_string_lossy().into_owned());
         }
         for entry in &self.entries {
             if !is_as(&top.join(&entry.path), entry) {
-                put(top, entry)?;
+                put(&top, entry)?;
                 restored.push(entry.path.to_string_lossy().into_owned());
             }
         }

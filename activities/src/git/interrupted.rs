@@ -8,8 +8,8 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
+use super::own_files::{Move, bring, stage};
 use super::refs::Repository;
-use super::stash::Move;
 use super::trees::{Change, Entry};
 
 impl Repository {
@@ -27,7 +27,18 @@ impl Repository {
             // The user has moved HEAD since.
             _ => return Ok(()),
         };
-        let changes = self.changes(&interrupted.from, &interrupted.to).await?;
+        let mut changes = self.changes(&interrupted.from, &interrupted.to).await?;
+        let is_own = |change: &Change| {
+            interrupted.own_files.iter().any(|file| file.as_bytes() == change.path)
+        };
+        let own: Vec<Change> = changes.extract_if(.., |change| is_own(change)).collect();
+        let of_head = own.iter().map(|change| {
+            (change.path.as_slice(), if is_there { &change.after } else { &change.before })
+        });
+        stage(checkout, of_head).await?;
+        for change in own.iter().filter(|_| is_there) {
+            bring(checkout, change).await?;
+        }
         let (hashes, absent) = (hashes_of(checkout, &changes).await?, absent_in(checkout).await?);
         let mut written = Vec::new();
         for change in &changes {

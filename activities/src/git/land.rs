@@ -12,7 +12,7 @@ use super::tip::TipState;
 impl Repository {
     pub(super) async fn land(&self, input: &LandInput) -> Result<Landed, Failure> {
         let _held = self.exclusive().await;
-        self.put_back_all().await?;
+        self.end_interrupted_moves().await?;
         let outside: Vec<_> = self.restore_next(&input.target).await?.into_iter().collect();
         if self.has_landed(&input.target, &input.commit).await? {
             let landed = self.settle(&input.target, &input.list_file).await?;
@@ -38,7 +38,7 @@ impl Repository {
 
     pub(super) async fn follow(&self, input: &FollowInput) -> Result<Landed, Failure> {
         let _held = self.exclusive().await;
-        self.put_back_all().await?;
+        self.end_interrupted_moves().await?;
         let outside = self.restore_next(&input.target).await?.into_iter().collect();
         let landed = self.settle(&input.target, &input.list_file).await?;
         Ok(Landed { outside, ..landed })
@@ -47,7 +47,7 @@ impl Repository {
     /// Probes whether the commit has landed.
     pub(super) async fn probe_landing(&self, input: &LandInput) -> Result<Probe<Landed>, Failure> {
         let _held = self.exclusive().await;
-        self.put_back_all().await?;
+        self.end_interrupted_moves().await?;
         if !self.has_landed(&input.target, &input.commit).await? {
             return Ok(Probe::NotLanded);
         }

@@ -6,7 +6,7 @@
 //! `landed` finds earlier landings. Below them: `plumbing` (Longhaul's own git directory), `tree`
 //! and `private` (work trees and the repositories in them), `tip` (the base of new work), `rewind`
 //! (a feature at an earlier commit), `snapshot` and `rescue` (nothing is lost), `protected` and
-//! `head` (limits on agents), `checkout` and `stash` (the user's files), and [`check_git`] with its
+//! `head` (limits on agents), `checkout` and `own_files` (the user's files), and [`check_git`] with its
 //! neighbours for a project's first use.
 
 mod checkout;
@@ -31,6 +31,7 @@ mod names;
 mod notes;
 mod open;
 mod outside;
+mod own_files;
 mod owner;
 mod plumbing;
 mod private;
@@ -45,7 +46,6 @@ mod rollback;
 mod seal;
 mod snapshot;
 mod stale_locks;
-mod stash;
 mod steady;
 mod tidy;
 mod tip;
@@ -56,6 +56,7 @@ mod work;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Handlers, Probe};
@@ -217,7 +218,24 @@ fn process_name() -> String {
     static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    format!("{} {}-{}-{count}", tree::boot(), std::process::id(), since.as_nanos())
+    format!("{} {}-{}-{count}", crate::process::boot(), std::process::id(), since.as_nanos())
+}
+
+/// The time for git to end after its attempt was cancelled. Nearly every command takes less.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Runs the work of an attempt, which is dropped some time after a cancellation: git may be stuck.
+async fn or_cancelled<T>(
+    attempt: &Attempt,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::pin!(work);
+    tokio::select! {
+        biased;
+        result = &mut work => return result,
+        () = attempt.cancelled() => {}
+    }
+    tokio::time::timeout(GRACE, work).await.unwrap_or_else(|_| Err(Failure::cancelled()))
 }
 
 /// Runs a change of the user's checkout to completion, even if the caller is dropped: the user
@@ -234,40 +252,55 @@ async fn run_to_completion<T: Send + 'static>(
 #[async_trait]
 impl Handler<OpenWorktree> for GitHandlers {
     async fn perform(&self, input: OpenInput, attempt: &Attempt) -> Result<Worktree, Failure> {
-        let worktree = self.reopen_worktree(&input, attempt).await?;
-        self.synced(&input.project, worktree).await
+        let work = async {
+            let worktree = self.reopen_worktree(&input, attempt).await?;
+            self.synced(&input.project, worktree).await
+        };
+        or_cancelled(attempt, work).await
     }
 }
 
 #[async_trait]
 impl Handler<RefreshWorktree> for GitHandlers {
     async fn perform(&self, input: RefreshInput, attempt: &Attempt) -> Result<Refreshed, Failure> {
-        self.repository(&input.project).await?.refresh_worktree(&input, attempt).await
+        let work = async {
+            self.repository(&input.project).await?.refresh_worktree(&input, attempt).await
+        };
+        or_cancelled(attempt, work).await
     }
 }
 
 #[async_trait]
 impl Handler<Seal> for GitHandlers {
     async fn perform(&self, input: SealInput, attempt: &Attempt) -> Result<Sealed, Failure> {
-        let sealed = self.repository(&input.project).await?.seal(&input, attempt).await?;
-        self.synced(&input.project, sealed).await
+        let work = async {
+            let sealed = self.repository(&input.project).await?.seal(&input, attempt).await?;
+            self.synced(&input.project, sealed).await
+        };
+        or_cancelled(attempt, work).await
     }
 }
 
 #[async_trait]
 impl Handler<MergeCandidate> for GitHandlers {
     async fn perform(&self, input: MergeInput, attempt: &Attempt) -> Result<Merged, Failure> {
-        let merged =
-            self.repository(&input.project).await?.merge_candidate(&input, attempt).await?;
-        self.synced(&input.project, merged).await
+        let work = async {
+            let repository = self.repository(&input.project).await?;
+            let merged = repository.merge_candidate(&input, attempt).await?;
+            self.synced(&input.project, merged).await
+        };
+        or_cancelled(attempt, work).await
     }
 }
 
 #[async_trait]
 impl Handler<Land> for GitHandlers {
-    async fn perform(&self, input: LandInput, _attempt: &Attempt) -> Result<Landed, Failure> {
-        let repository = self.repository(&input.project).await?;
-        run_to_completion(async move { repository.land(&input).await }).await
+    async fn perform(&self, input: LandInput, attempt: &Attempt) -> Result<Landed, Failure> {
+        let work = async {
+            let repository = self.repository(&input.project).await?;
+            run_to_completion(async move { repository.land(&input).await }).await
+        };
+        or_cancelled(attempt, work).await
     }
 
     async fn probe(&self, input: LandInput, _attempt: &Attempt) -> Probe<Landed> {
@@ -283,24 +316,33 @@ impl Handler<Land> for GitHandlers {
 
 #[async_trait]
 impl Handler<Follow> for GitHandlers {
-    async fn perform(&self, input: FollowInput, _attempt: &Attempt) -> Result<Landed, Failure> {
-        let repository = self.repository(&input.project).await?;
-        run_to_completion(async move { repository.follow(&input).await }).await
+    async fn perform(&self, input: FollowInput, attempt: &Attempt) -> Result<Landed, Failure> {
+        let work = async {
+            let repository = self.repository(&input.project).await?;
+            run_to_completion(async move { repository.follow(&input).await }).await
+        };
+        or_cancelled(attempt, work).await
     }
 }
 
 #[async_trait]
 impl Handler<CloseWorktree> for GitHandlers {
     async fn perform(&self, input: CloseInput, attempt: &Attempt) -> Result<(), Failure> {
-        self.repository(&input.project).await?.close_worktree(&input, attempt).await?;
-        self.synced(&input.project, ()).await
+        let work = async {
+            self.repository(&input.project).await?.close_worktree(&input, attempt).await?;
+            self.synced(&input.project, ()).await
+        };
+        or_cancelled(attempt, work).await
     }
 }
 
 #[async_trait]
 impl Handler<RollBack> for GitHandlers {
-    async fn perform(&self, input: RollBackInput, _attempt: &Attempt) -> Result<WentBack, Failure> {
-        let repository = self.repository(&input.project).await?;
-        run_to_completion(async move { repository.roll_back(&input).await }).await
+    async fn perform(&self, input: RollBackInput, attempt: &Attempt) -> Result<WentBack, Failure> {
+        let work = async {
+            let repository = self.repository(&input.project).await?;
+            run_to_completion(async move { repository.roll_back(&input).await }).await
+        };
+        or_cancelled(attempt, work).await
     }
 }

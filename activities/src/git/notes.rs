@@ -7,7 +7,7 @@ use longhaul_engine::Failure;
 use super::files;
 use super::names::PROGRESS_FILE;
 use super::refs::Repository;
-use crate::files::progress_file;
+use crate::files::{end_in_checkout, progress_file};
 
 /// An agent's notes in the progress file.
 #[derive(Debug, Default)]
@@ -25,8 +25,6 @@ impl Repository {
     /// The part of the work tree's progress file that is new: compared with the base commit's file,
     /// or if it is not tracked, with the one in the user's checkout.
     pub(super) async fn notes_in(&self, work_tree: &Path, base: &str) -> Result<Notes, Failure> {
-        let read =
-            |root: &Path| progress_file(root).map_err(|error| files::unreadable(&error, root));
         let now = match progress_file(work_tree) {
             Ok(Some(now)) => now,
             Ok(None) => return Ok(Notes::default()),
@@ -34,7 +32,9 @@ impl Repository {
         };
         let before = match self.file_in(base, PROGRESS_FILE).await? {
             Some((_, bytes)) => bytes,
-            None => read(&self.root)?.unwrap_or_default(),
+            None => end_in_checkout(&self.root)
+                .map_err(|error| files::unreadable(&error, &self.root))?
+                .unwrap_or_default(),
         };
         Ok(Notes {
             text: appended(&files::shown(&before), &files::shown(&now)).to_owned(),

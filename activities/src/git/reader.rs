@@ -17,6 +17,9 @@ use super::names::is_object_name;
 /// may be moved or removed.
 const IDLE: Duration = Duration::from_secs(2);
 
+/// The longest wait for an answer. A git of its own then fails with the reason.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// Resolves names in one repository. Clones share the process.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
@@ -55,7 +58,7 @@ impl Reader {
             Some(process) => process,
             None => self.start(directory)?,
         };
-        let answer = process.ask(name).await.ok()?;
+        let answer = tokio::time::timeout(PATIENCE, process.ask(name)).await.ok()?.ok()?;
         *shared = Some(process);
         if answer.strip_prefix(name) == Some(" missing") {
             return Some(None);

@@ -74,7 +74,7 @@ impl Repository {
         kept: &str,
     ) -> Result<(String, HashSet<String>), Failure> {
         let _held = self.exclusive().await;
-        self.put_back_all().await?;
+        self.end_interrupted_moves().await?;
         let next = format!("{kept}-next");
         let from = self.keep_tip(kept, &input.target).await?;
         let undone = self.commits_undone(input, &from, &next).await?;

@@ -27,14 +27,23 @@ impl GitHandlers {
     /// write to it was lost, and the calls before the interrupted one have left it as they said.
     pub(crate) async fn trust_if_system_ran_on(&self, wanted: &Wanted<'_>) -> Result<(), Failure> {
         let (repository, tree) = self.feature_tree(wanted).await?;
-        let ran_on = tree.condition()? == Condition::Suspect
-            && tree.was_used_since_boot()?
-            && !tree.is_half_reset();
-        if ran_on {
+        if ran_on(&tree)? {
             repository.sync().await?;
             tree.end_use()?;
         }
         Ok(())
+    }
+
+    /// Puts the tree of an interrupted call on stable storage, if it is as its programs left it;
+    /// `false`: it is not.
+    pub(crate) async fn settle_interrupted(&self, wanted: &Wanted<'_>) -> Result<bool, Failure> {
+        let (repository, tree) = self.feature_tree(wanted).await?;
+        if tree.condition()? != Condition::Sound && !ran_on(&tree)? {
+            return Ok(false);
+        }
+        repository.sync().await?;
+        tree.end_use()?;
+        Ok(true)
     }
 
     /// The commit with the files that the tree had before this attempt made it again. The private
@@ -50,4 +59,11 @@ impl GitHandlers {
         let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
         Ok((repository, tree))
     }
+}
+
+/// Whether a tree was in use when Longhaul was killed, and the system has run on since.
+fn ran_on(tree: &Tree) -> Result<bool, Failure> {
+    Ok(tree.condition()? == Condition::Suspect
+        && tree.was_used_since_boot()?
+        && !tree.is_half_reset())
 }

@@ -105,10 +105,12 @@ impl Repository {
             }
         }
         if !conflicts.is_empty() {
+            let checkouts = self.checkouts_of(name).await?;
+            let place = checkouts.first().unwrap_or(&self.root).display();
             return Err(Failure::terminal(format!(
-                "`{name}` and `{NEXT}` in {} have both moved, and conflict in {}; run \
-                 `git merge {NEXT}` on `{name}`, settle the conflict and commit, then run again",
-                self.root.display(),
+                "`{name}` and `{NEXT}` have both moved, and conflict in {}; run \
+                 `git merge {NEXT}` on `{name}` in {place}, settle the conflict and commit, then \
+                 run again",
                 conflicts.join(", ")
             )));
         }

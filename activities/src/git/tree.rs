@@ -30,6 +30,9 @@ const TARGET_SEEN: &str = "target-seen";
 /// A set-up began and did not end.
 const SETTING_UP: &str = "setting-up";
 
+/// A held-out check has run in the tree.
+const HELD_OUT: &str = "held-out";
+
 /// A work tree, existing or to be created.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
@@ -84,7 +87,7 @@ impl Tree {
 
     /// Whether the process that uses the tree, alive or dead, was started since the system booted.
     pub(super) fn was_used_since_boot(&self) -> Result<bool, Failure> {
-        let boot = boot();
+        let boot = crate::process::boot();
         let user = files::read(&self.records.join(IN_USE))?.unwrap_or_default();
         Ok(!boot.is_empty() && user.starts_with(format!("{boot} ").as_bytes()))
     }
@@ -199,10 +202,15 @@ impl Tree {
         self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
     }
 
-    /// Makes the tree usable: recreates it, without files, if it is missing or suspect. The caller
-    /// has kept its content.
+    /// Records that a held-out check runs in the tree.
+    pub(super) fn begin_held_out(&self) -> Result<(), Failure> {
+        files::write(&self.records.join(HELD_OUT), b"")
+    }
+
+    /// Makes the tree usable: recreates it, without files, if it is missing or suspect, or if a
+    /// held-out check has run in it. The caller has kept its content.
     pub(super) fn make_usable(&self) -> Result<(), Failure> {
-        if self.condition()? != Condition::Sound {
+        if self.condition()? != Condition::Sound || self.records.join(HELD_OUT).exists() {
             self.remove()?;
             self.make()?;
         }
@@ -223,12 +231,6 @@ impl Tree {
         files::remove(&self.path)?;
         files::remove(&self.records)
     }
-}
-
-/// The id of this boot of the system; empty if the system has none.
-pub(super) fn boot() -> String {
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    id.trim().to_owned()
 }
 
 impl Repository {

@@ -51,8 +51,18 @@ impl Repository {
         if before == after || self.tree_of(before).await? == self.tree_of(after).await? {
             return Ok(Vec::new());
         }
+        self.changes_in_paths(before, after, &[]).await
+    }
+
+    /// Those of the given paths that differ between two trees; of none given, all.
+    pub(super) async fn changes_in_paths(
+        &self,
+        before: &str,
+        after: &str,
+        paths: &[&str],
+    ) -> Result<Vec<Change>, Failure> {
         let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after];
-        let finished = self.plumbing.git().args(args).run().await?;
+        let finished = self.plumbing.git().args(args).arg("--").args(paths).run().await?;
         let mut parts = files::nul_separated(&finished.stdout);
         let mut changes = Vec::new();
         while let (Some(head), Some(path)) = (parts.next(), parts.next()) {

@@ -98,6 +98,12 @@ impl WorkTree {
         self.tree.begin_use()
     }
 
+    /// Records that a held-out check runs in it. The tree is made again before its next use: the
+    /// check may leave its files there.
+    pub(crate) fn begin_held_out(&self) -> Result<(), Failure> {
+        self.tree.begin_held_out()
+    }
+
     /// Whether it is recorded as in use.
     pub(crate) fn is_in_use(&self) -> Result<bool, Failure> {
         self.tree.is_in_use()

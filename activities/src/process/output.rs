@@ -122,6 +122,18 @@ impl Output {
     }
 }
 
+/// The digest and the tail of an existing log.
+pub(super) fn kept_in(log: &Path) -> io::Result<Kept> {
+    let mut file = File::open(log)?;
+    let mut digest = blake3::Hasher::new();
+    digest.update_reader(&mut file)?;
+    let tail = (TAIL + 4) as u64;
+    file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(tail)))?;
+    let mut end = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(file, tail), &mut end)?;
+    Ok(Kept { digest: digest.finalize().to_hex().to_string(), tail: readable_end(&end, TAIL) })
+}
+
 /// The last `limit` bytes or fewer as text, starting at a whole character.
 pub(crate) fn readable_end(bytes: &[u8], limit: usize) -> String {
     let start = bytes.len().saturating_sub(limit);

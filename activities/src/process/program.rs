@@ -102,6 +102,11 @@ impl Program {
         self.ending.is_some() || self.inside.as_ref().is_some_and(|inside| inside.ending.is_some())
     }
 
+    /// How the program ended, as soon as that is known; its processes may still run.
+    pub(super) fn ended(&self) -> Option<&Ending> {
+        self.inside.as_ref().map_or(self.ending.as_ref(), |inside| inside.ending.as_ref())
+    }
+
     /// Its exit status, once its whole tree has ended.
     pub(super) fn ending(self) -> Option<Ending> {
         let Some(inside) = self.inside else { return self.ending };
@@ -206,7 +211,11 @@ fn confine(order: &SpawnRequest, confined: &Confined, own: OsString) -> io::Resu
             command
         }
     };
-    command.env("TMPDIR", confined.temporary_inside());
+    let temporary = confined.temporary_inside();
+    command.env("TMPDIR", temporary);
+    if confined.sandbox.private {
+        command.env("XDG_CACHE_HOME", temporary.join("cache"));
+    }
     Ok(command)
 }
 

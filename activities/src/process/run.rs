@@ -102,7 +102,7 @@ impl Runner {
         attempt: &Attempt,
         stop: impl Future<Output = ()>,
     ) -> Result<Finished, Failure> {
-        self.run_observed(spec, attempt, stop, &mut Unobserved).await
+        self.run_with(spec, attempt, stop, &mut Unobserved, None).await
     }
 
     /// As [`Runner::run_until`], with an observer of its output.
@@ -112,6 +112,27 @@ impl Runner {
         attempt: &Attempt,
         stop: impl Future<Output = ()>,
         observer: &mut dyn Observer,
+    ) -> Result<Finished, Failure> {
+        self.run_with(spec, attempt, stop, observer, None).await
+    }
+
+    /// As [`Runner::run`]. The outcome is also kept in a file the moment the program ends.
+    pub(crate) async fn run_keeping(
+        &self,
+        spec: &Spec,
+        attempt: &Attempt,
+        outcome: &Path,
+    ) -> Result<Finished, Failure> {
+        self.run_with(spec, attempt, attempt.cancelled(), &mut Unobserved, Some(outcome)).await
+    }
+
+    async fn run_with(
+        &self,
+        spec: &Spec,
+        attempt: &Attempt,
+        stop: impl Future<Output = ()>,
+        observer: &mut dyn Observer,
+        outcome: Option<&Path>,
     ) -> Result<Finished, Failure> {
         let key = attempt.key();
         let (log, file) =
@@ -125,8 +146,12 @@ impl Runner {
             None => None,
         };
         let begun = Instant::now();
-        let mut running =
-            self.start(spec, &key, temporary.as_deref(), Output::new(log.clone(), file))?;
+        let mut running = self.start(
+            spec,
+            &key,
+            (temporary.as_deref(), outcome),
+            Output::new(log.clone(), file),
+        )?;
         let alive = || attempt.heartbeat();
         let grace = self.supervisor.grace;
         let why = running.follow(&spec.limits, grace, stop, alive, observer).await;
@@ -222,7 +247,7 @@ impl Runner {
         &self,
         spec: &Spec,
         key: &str,
-        temporary: Option<&Path>,
+        (temporary, outcome): (Option<&Path>, Option<&Path>),
         output: Output,
     ) -> Result<Running, Failure> {
         let supervisor = self.supervisor.program.display();
@@ -239,7 +264,7 @@ impl Runner {
                 "`{program}` cannot be run in {folder}: there is no such folder"
             )));
         }
-        self.spawn(spec, key, temporary, output).map_err(|error| {
+        self.spawn(spec, key, (temporary, outcome), output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
             machine::failure(&error, Operation::Fork, &self.data_dir, message, |message| {
                 match error.kind() {
@@ -259,12 +284,13 @@ impl Runner {
         &self,
         spec: &Spec,
         key: &str,
-        temporary: Option<&Path>,
+        (temporary, outcome): (Option<&Path>, Option<&Path>),
         output: Output,
     ) -> io::Result<Running> {
         let order = SpawnRequest {
             grace: self.supervisor.grace,
             input: spec.input.clone(),
+            outcome: outcome.map(Path::to_owned),
             confined: spec.sandbox.clone().zip(temporary).map(|(sandbox, temporary)| Confined {
                 sandbox,
                 temporary: temporary.to_owned(),

@@ -20,18 +20,23 @@ use nix::unistd;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
+use tokio::time::Instant;
 
+use super::outcome;
 use super::program::{self, Program};
 use super::sandbox::{Confined, INSIDE, inside_main};
 #[cfg(target_os = "linux")]
 use super::sandbox::{RESTRICTED, restricted_main};
 use super::verdict::{Ending, Verdict};
 
-/// The arguments of a supervisor: `--grace-ms N [--input FILE] [SANDBOX] -- PROGRAM ARG…`.
+/// The arguments of a supervisor:
+/// `--grace-ms N [--input FILE] [--outcome FILE] [SANDBOX] -- PROGRAM ARG…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SpawnRequest {
     pub(super) grace: Duration,
     pub(super) input: Option<PathBuf>,
+    /// The file in which the outcome is kept.
+    pub(super) outcome: Option<PathBuf>,
     pub(super) confined: Option<Confined>,
     pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
@@ -43,6 +48,9 @@ impl SpawnRequest {
         if let Some(input) = &self.input {
             args.extend(["--input".into(), input.into()]);
         }
+        if let Some(outcome) = &self.outcome {
+            args.extend(["--outcome".into(), outcome.into()]);
+        }
         args.extend(self.confined.iter().flat_map(Confined::to_args));
         args.extend(["--".into(), self.program.clone()]);
         args.extend(self.args.iter().cloned());
@@ -51,18 +59,24 @@ impl SpawnRequest {
 
     fn from_args(args: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let mut args = args.into_iter();
-        let (mut grace, mut input, mut confined) = (None, None, None);
+        let mut grace = None;
+        let mut input = None;
+        let mut outcome = None;
+        let mut confined = None;
         loop {
             match args.next()?.to_str()? {
                 "--grace-ms" => {
                     grace = Some(Duration::from_millis(args.next()?.to_str()?.parse().ok()?));
                 }
                 "--input" => input = Some(args.next()?.into()),
+                "--outcome" => outcome = Some(args.next()?.into()),
                 "--" => break,
                 option => Confined::take(&mut confined, option, args.next()?)?,
             }
         }
-        Some(Self { grace: grace?, input, confined, program: args.next()?, args: args.collect() })
+        let grace = grace?;
+        let program = args.next()?;
+        Some(Self { grace, input, outcome, confined, program, args: args.collect() })
     }
 }
 
@@ -112,6 +126,7 @@ pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 async fn supervise(order: &SpawnRequest) -> io::Result<Verdict> {
     let mut children = signal(SignalKind::child())?;
     let mut stop = Stop::new()?;
+    let begun = Instant::now();
     let mut program = match Program::start(order) {
         Ok(program) => program,
         Err(error) => {
@@ -137,6 +152,9 @@ async fn supervise(order: &SpawnRequest) -> io::Result<Verdict> {
     // Takes a pending report.
     let _ = tokio::time::timeout(Duration::ZERO, program.reported()).await;
     let stopped = !program.has_ended();
+    if let (Some(file), Some(ending)) = (&order.outcome, program.ended()) {
+        outcome::keep(file, ending, begun.elapsed());
+    }
     let left = program::end_tree(&mut program, &mut children, &mut stop, order.grace).await;
     let ending = program.ending().unwrap_or(Ending::Signalled { signal: Signal::SIGKILL as i32 });
     Ok(Verdict { ending, stopped, left })
@@ -187,6 +205,7 @@ mod tests {
         let order = SpawnRequest {
             grace: Duration::from_millis(1500),
             input: Some("/a b".into()),
+            outcome: Some("/an outcome".into()),
             confined: Some(Confined {
                 sandbox: Sandbox {
                     level: Level::Bubblewrap,
@@ -194,6 +213,7 @@ mod tests {
                     readable: vec!["/b".into(), "/c".into()],
                     hidden: vec!["/d".into()],
                     network: Network::Loopback,
+                    private: true,
                 },
                 temporary: "/data/tmp/x".into(),
                 bwrap: "/usr/bin/bwrap".into(),

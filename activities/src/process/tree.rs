@@ -1,9 +1,9 @@
 //! Lists processes, and those that belong to a program.
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{ancestors, cpu_time, descendants, environments, variables};
+pub(super) use linux::{ancestors, cpu_time, descendants, environments, idle_since, variables};
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::{ancestors, cpu_time, descendants, environments, variables};
+pub(super) use other::{ancestors, cpu_time, descendants, environments, idle_since, variables};
 
 /// A process and its initial environment.
 #[derive(Debug)]
@@ -87,6 +87,19 @@ mod linux {
         below(of).into_iter().map(used).sum()
     }
 
+    /// The CPU time of a process and its living descendants, in ticks; `None` if one of them is
+    /// running or waits for a disk.
+    pub(in super::super) fn idle_since(of: i32) -> Option<u64> {
+        let mut sum = 0;
+        for stat in stat(of).into_iter().chain(below(of)) {
+            if matches!(stat.state, 'R' | 'D') {
+                return None;
+            }
+            sum += stat.utime + stat.stime;
+        }
+        Some(sum)
+    }
+
     /// All processes whose environment may be read.
     pub(in super::super) fn environments() -> Vec<Process> {
         let process = |process: process::Process| {
@@ -135,6 +148,11 @@ mod other {
             .into_iter()
             .find(|process| process.pid == pid)
             .map(|process| process.variables)
+    }
+
+    /// Not available on this system.
+    pub(in super::super) fn idle_since(_of: i32) -> Option<u64> {
+        None
     }
 
     /// Not available on this system.

@@ -169,7 +169,7 @@ fn judge(
         },
     };
     let facts = record.facts(end.outcome, version);
-    let report = report_of(finished, job, ending);
+    let report = report_of(finished, job.files, job.level(), ending);
     SessionReport { output_tail: record.tail(), agent: Some(facts), ..report }
 }
 

@@ -99,6 +99,12 @@ impl SessionFiles {
         self.folder.join("report.json")
     }
 
+    /// The file in which the supervisor keeps the outcome of the agent. A rewound run can reach the
+    /// same call with another input.
+    pub(super) fn outcome(&self) -> PathBuf {
+        self.folder.join(format!("outcome-{}.json", &self.input[..16]))
+    }
+
     /// Whether this call was tried before.
     pub(super) fn exist(&self) -> bool {
         self.folder.exists()

@@ -6,7 +6,7 @@ mod files;
 mod hosted;
 mod progress_file;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -17,13 +17,13 @@ use longhaul_workflows::contracts::{
     OpenInput, RunSession, SessionEnding, SessionInput, SessionReport,
 };
 use longhaul_workflows::prompt;
-use longhaul_workflows::settings::{Confinement, Seconds};
+use longhaul_workflows::settings::{Confinement, Driver, Seconds};
 
 use crate::checks::SetUp;
 use crate::confine::{Places, describe, sandbox};
 use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::machine::{self, Operation};
-use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
+use crate::process::{Environment, Finished, Limits, Runner, Sandbox, Spec, Supervisor};
 use crate::project;
 
 use driven::KeptConversation;
@@ -38,6 +38,9 @@ pub const CONTEXT_FULL: i32 = 75;
 /// The exit codes of shells, `env` and others for a command that cannot be executed, or was not
 /// found.
 const LACKS_COMMAND: [i32; 2] = [126, 127];
+
+/// The name of the program in the file name of its log.
+const NAME: &str = "session";
 
 const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.";
 
@@ -74,6 +77,39 @@ impl SessionHandler {
         Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
     }
 
+    /// The report of an agent that exited, but whose end was not reported before Longhaul was
+    /// killed.
+    async fn unreported(
+        &self,
+        input: &SessionInput,
+        attempt: &Attempt,
+    ) -> Result<Option<SessionReport>, Failure> {
+        // A known agent reports its end in its output; its conversation goes on instead.
+        if input.agent.driver != Driver::Command {
+            return Ok(None);
+        }
+        let files = self.files(input, attempt);
+        let outcome = self.setup.runner.kept_outcome(&files.outcome(), attempt, NAME);
+        let Some(finished) = outcome else { return Ok(None) };
+        let (project, feature) = (&input.project, &input.feature.id);
+        let worktree = &input.worktree;
+        let wanted = Wanted { project, feature, worktree, commit: None, attempt };
+        if !self.setup.git.settle_interrupted(&wanted).await? {
+            return Ok(None);
+        }
+        let root = self.setup.git.root_of(project);
+        let (program, _) = driver::command_program(&input.agent.command, &root)?;
+        let env = Environment::chosen(&input.agent.pass_env);
+        let sandbox = self.sandbox(input, &root, Path::new(worktree), &program, &env)?;
+        let sandbox = describe(sandbox.as_ref());
+        let report = report_of(&finished, &files, sandbox, ending(&finished, &files));
+        files.keep(&report).map_err(|error| {
+            let message = format!("the report of a session cannot be kept: {error}");
+            machine::failure(&error, Operation::Files, files.folder(), message, Failure::retryable)
+        })?;
+        Ok(Some(report))
+    }
+
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
         SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
     }
@@ -93,10 +129,7 @@ impl SessionHandler {
             .with("LONGHAUL_RUN_ID", attempt.run.as_str())
             .with("LONGHAUL_SESSION", input.number.to_string())
             .with("LONGHAUL_REASON", input.reason.as_str());
-        let places =
-            Places { root, tree, data_dir: self.setup.runner.data_dir(), sees_held_out: false };
-        let confinement = Confinement { held_out: input.held_out.clone(), ..agent.confinement() };
-        let sandbox = sandbox(&places, Some(Path::new(&start.program)), &env, &confinement)?;
+        let sandbox = self.sandbox(input, root, tree, &start.program, &env)?;
         let level = describe(sandbox.as_ref());
         tracing::info!(run = %attempt.run, session = input.number, sandbox = level, "a session begins");
         let _ = job.sandbox.set(level);
@@ -114,14 +147,30 @@ impl SessionHandler {
         })
     }
 
+    fn sandbox(
+        &self,
+        input: &SessionInput,
+        root: &Path,
+        tree: &Path,
+        program: &OsStr,
+        env: &Environment,
+    ) -> Result<Option<Sandbox>, Failure> {
+        let data_dir = self.setup.runner.data_dir();
+        let places = Places { root, tree, data_dir, sees_held_out: false };
+        let agent = input.agent.confinement();
+        let confinement = Confinement { held_out: input.held_out.clone(), ..agent };
+        sandbox(&places, Some(Path::new(program)), env, &confinement)
+    }
+
     /// Runs the configured command to its end.
     async fn run_command(&self, job: &Job<'_>) -> Result<SessionReport, Failure> {
         let agent = &job.input.agent;
         let (program, args) = driver::command_program(&agent.command, job.root)?;
         let env = Environment::chosen(&agent.pass_env);
-        let spec = self.spec(job, Start { name: "session".into(), program, args, env })?;
-        let finished = self.setup.runner.run(&spec, job.attempt).await?;
-        Ok(report_of(&finished, job, ending(&finished, job.files)))
+        let spec = self.spec(job, Start { name: NAME.into(), program, args, env })?;
+        let runner = &self.setup.runner;
+        let finished = runner.run_keeping(&spec, job.attempt, &job.files.outcome()).await?;
+        Ok(report_of(&finished, job.files, job.level(), ending(&finished, job.files)))
     }
 
     /// Prepares the files and the prompt, and runs the agent.
@@ -182,6 +231,11 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// The level of the sandbox; empty before it is known.
+    fn level(&self) -> String {
+        self.sandbox.get().cloned().unwrap_or_default()
+    }
+
     fn unwritable(&self, error: &std::io::Error) -> Failure {
         let folder = self.files.folder();
         let message =
@@ -275,7 +329,17 @@ impl Handler<RunSession> for SessionHandler {
         if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
             return machine::unknown_outcome(failure);
         }
-        self.files(&input, attempt).report().map_or(Probe::NotLanded, Probe::Landed)
+        if let Some(report) = self.files(&input, attempt).report() {
+            return Probe::Landed(report);
+        }
+        match self.unreported(&input, attempt).await {
+            Ok(report) => report.map_or(Probe::NotLanded, Probe::Landed),
+            Err(failure) if failure.kind == FailureKind::Machine => Probe::Machine(failure.message),
+            Err(failure) => {
+                tracing::warn!(run = %attempt.run, %failure, "a session begins anew");
+                Probe::NotLanded
+            }
+        }
     }
 }
 
@@ -318,8 +382,13 @@ fn ending(finished: &Finished, files: &SessionFiles) -> SessionEnding {
     }
 }
 
-fn report_of(finished: &Finished, job: &Job<'_>, ending: SessionEnding) -> SessionReport {
-    let (notes, unread_notes) = match job.files.notes() {
+fn report_of(
+    finished: &Finished,
+    files: &SessionFiles,
+    sandbox: String,
+    ending: SessionEnding,
+) -> SessionReport {
+    let (notes, unread_notes) = match files.notes() {
         Ok(notes) => (notes, None),
         Err(reason) => (String::new(), Some(reason)),
     };
@@ -331,7 +400,7 @@ fn report_of(finished: &Finished, job: &Job<'_>, ending: SessionEnding) -> Sessi
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),
         log: finished.log.to_string_lossy().into_owned(),
-        sandbox: job.sandbox.get().cloned().unwrap_or_default(),
+        sandbox,
         agent: None,
     }
 }

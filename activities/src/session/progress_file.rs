@@ -5,16 +5,17 @@ use std::path::Path;
 
 use longhaul_engine::Failure;
 
-use crate::files::{PROGRESS_FILE, progress_file};
+use crate::files::{PROGRESS_FILE, end_in_checkout};
 use crate::git::WorkTree;
 use crate::machine::{self, Operation};
 
 /// Copies the file, only the end of a long one, unless git tracks it in the work tree: then the
 /// branch has its own.
 pub(super) async fn copy_in(tree: &WorkTree, root: &Path) -> Result<(), Failure> {
-    let Some(content) =
-        progress_file(root).map_err(|error| Failure::retryable(error.to_string()))?
-    else {
+    let path = root.join(PROGRESS_FILE);
+    let content = end_in_checkout(root)
+        .map_err(|error| machine::unreadable(&error, &path, Failure::retryable))?;
+    let Some(content) = content else {
         return Ok(());
     };
     if tree.tracks(PROGRESS_FILE).await? {

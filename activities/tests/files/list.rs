@@ -130,6 +130,35 @@ async fn a_list_in_the_middle_of_an_edit_is_left_alone() {
 }
 
 #[tokio::test]
+async fn a_program_that_opened_the_list_before_it_was_replaced_still_edits_it() {
+    let mut world = World::with_project().await;
+    world.write(NAME, UNTOUCHED);
+    let mut editor = std::fs::File::options().write(true).open(world.path(NAME)).unwrap();
+    let mut projector = world.projector();
+    story::prepare(&mut world).await;
+    projector.refresh().await.unwrap();
+    let edited = UNTOUCHED.replace("Logout", "Log-out");
+    std::io::Write::write_all(&mut editor, edited.as_bytes()).unwrap();
+    projector.refresh().await.unwrap();
+    assert_eq!(entry(&world, 0)["status"], "in_progress");
+    assert_eq!(entry(&world, 1)["name"], "Log-out");
+
+    // Meanwhile the list was edited once more: both edits are kept.
+    let mut editor = std::fs::File::options().write(true).open(world.path(NAME)).unwrap();
+    let before = world.read(NAME);
+    story::first_session(&mut world).await;
+    story::second_session(&mut world).await;
+    projector.refresh().await.unwrap();
+    let newer = world.read(NAME).replace("Log-out", "Sign-off");
+    world.write(NAME, &newer);
+    std::io::Write::write_all(&mut editor, before.replace("Log-out", "Go away").as_bytes())
+        .unwrap();
+    projector.refresh().await.unwrap();
+    assert_eq!(entry(&world, 1)["name"], "Sign-off");
+    assert!(world.read("feature_list.json.edit-1").contains("\"Go away\""));
+}
+
+#[tokio::test]
 async fn a_list_that_is_missing_is_not_made() {
     let mut world = World::with_project().await;
     story::record(&mut world).await;

@@ -150,32 +150,34 @@ async fn a_git_process_at_work_makes_the_work_wait() {
     assert!(world.root.join(".git/index.lock").exists(), "it is the user's");
 }
 
-#[tokio::test]
-async fn a_list_that_was_aside_when_longhaul_was_killed_is_put_back() {
+/// Lands a feature while the user's editor renames a new list into place, in the middle of git's
+/// move of the checkout, or writes it in place.
+async fn check_edited_while_git_moves(first: Option<&str>, put: &str) {
     let world = World::new();
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
     let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"");
-    world.write("feature_list.json", &edited);
-    world.write("src/a file.txt", "mine\n");
-    // The state on disk between saving and restoring the file.
-    let target = world.root.canonicalize().unwrap().join("feature_list.json");
-    let name = blake3::hash(target.as_os_str().as_encoded_bytes()).to_hex();
-    let home =
-        serde_json::json!({ "checkout": target.parent().unwrap(), "file": "feature_list.json" });
-    let saved = world.data().join("saved/shop-1a2b3c");
-    std::fs::create_dir_all(&saved).unwrap();
-    let save = saved.join(format!("file-{}", &name[..16]));
-    std::fs::write(&save, format!("{home}\n{edited}")).unwrap();
-    world.run(&["checkout", "HEAD", "--", "feature_list.json"]);
-
-    assert!(world.land((&tip, &commit)).await.unwrap().waits_on_next.is_some());
+    if let Some(first) = first {
+        world.write("feature_list.json", first);
+    }
+    let beside = world.root.parent().unwrap().join("edit.json");
+    std::fs::write(&beside, &edited).unwrap();
+    // Git runs the user's filter when it writes the file of the feature.
+    let edit = format!("{put} '{}' feature_list.json; cat", beside.display());
+    world.run(&["config", "filter.edit.smudge", &edit]);
+    std::fs::write(world.root.join(".git/info/attributes"), "login.txt filter=edit\n").unwrap();
+    assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
     assert_eq!(world.read("feature_list.json"), edited);
-    assert!(!save.exists());
+    assert_eq!(world.at("main"), commit);
+    assert_eq!(status(&world.root), " M feature_list.json");
+}
 
-    std::fs::write(&save, format!("{home}\n{LIST}")).unwrap();
-    world.follow().await;
-    assert_eq!(world.read("feature_list.json"), edited, "later content stays");
-    assert!(save.with_extension("1").exists(), "and so does the save");
+#[tokio::test]
+async fn a_list_that_is_edited_while_git_moves_the_checkout_stays() {
+    let earlier = LIST.replace("\"Cart\"", "\"Basket\"");
+    for put in ["mv", "cp"] {
+        check_edited_while_git_moves(None, put).await;
+        check_edited_while_git_moves(Some(&earlier), put).await;
+    }
 }
 
 /// Writes the marker that is on disk while git moves the user's checkout.
@@ -184,8 +186,8 @@ fn mark_move(world: &World, from: &str, to: &str) -> std::path::PathBuf {
     let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
     let mark = world.data().join("saved/shop-1a2b3c").join(format!("at-work-{}", &name[..16]));
     std::fs::create_dir_all(mark.parent().unwrap()).unwrap();
-    let content =
-        serde_json::json!({ "checkout": checkout, "branch": "main", "from": from, "to": to });
+    let content = serde_json::json!({ "checkout": checkout, "branch": "main", "from": from, "to": to,
+            "own_files": ["feature_list.json"] });
     std::fs::write(&mark, content.to_string()).unwrap();
     mark
 }

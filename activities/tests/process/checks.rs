@@ -253,11 +253,12 @@ async fn only_held_out_checks_see_what_is_held_out() {
     let look = format!("cat {}", world.text_path("held/answer"));
     let plain = Check { name: "plain".into(), run: look, ..Check::default() };
     let see = Check { run: "cat $LONGHAUL_HIDDEN/answer".into(), ..hidden.clone() };
-    let first = held_out(&world, "../held", &[see.clone(), plain.clone()]).await.unwrap();
+    let is_confined = longhaul_activities::process::available().best().is_some();
+    let first = held_out(&world, "../held", &[plain.clone(), see.clone()]).await.unwrap();
+    assert_eq!(first.evidence.len(), if is_confined { 1 } else { 2 }, "{first:?}");
+    let first = held_out(&world, "../held", std::slice::from_ref(&see)).await.unwrap();
     assert_eq!(first.evidence[0].output_tail, "42\n");
     let digest = |report: &ChecksReport| report.evidence[0].held_out.clone().unwrap().digest;
-    let is_confined = longhaul_activities::process::available().best().is_some();
-    assert_eq!(first.evidence[1].passed(), !is_confined, "{:?}", first.evidence[1]);
     if is_confined {
         let report = held_out(&world, "../held", &[hidden]).await.unwrap();
         assert!(!report.evidence[0].passed());
@@ -273,4 +274,55 @@ async fn only_held_out_checks_see_what_is_held_out() {
         let failure = held_out(&world, folder, std::slice::from_ref(&see)).await.unwrap_err();
         assert!(failure.message.contains(wrong), "{failure}");
     }
+}
+
+#[tokio::test]
+async fn what_a_held_out_check_writes_is_gone_before_anything_else_runs() {
+    if longhaul_activities::process::available().best().is_none() {
+        eprintln!("not tried: there is no sandbox");
+        return;
+    }
+    let world = World::with_git().await;
+    std::fs::create_dir(world.path("held")).unwrap();
+    world.write("held/secret", "secret\n");
+    let name = format!("learnt-{}", std::process::id());
+    let places =
+        format!("\"{}\" /tmp /var/tmp /dev/shm \"$HOME/.cache\" . build", world.text_path("out"));
+    let leave = format!(
+        "mkdir -p build; for dir in {places}; do cp $LONGHAUL_HIDDEN/secret $dir/{name}; done \
+         2>/dev/null; cat $LONGHAUL_HIDDEN/secret"
+    );
+    let look = format!("for dir in {places}; do cat $dir/{name}; done 2>/dev/null; true");
+    let check = |name: &str, run: &str, hidden| Check {
+        name: name.into(),
+        run: run.into(),
+        hidden,
+        message: hidden.then(|| "No.".into()),
+        ..Check::default()
+    };
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
+    let perform = async |checks, call| {
+        let input = ChecksInput {
+            project: world.project(),
+            feature: FeatureId::new("login").unwrap(),
+            worktree: world.text_path("work"),
+            commit: world.git(&["rev-parse", "HEAD"]),
+            checks,
+            protected: Vec::new(),
+            pass_env: Vec::new(),
+            confinement: longhaul_workflows::settings::Confinement {
+                write: Some(vec![world.text_path("out"), "~/.cache".into()]),
+                held_out: Some("../held".into()),
+                ..Default::default()
+            },
+        };
+        Handler::<RunChecks>::perform(&handler, input, &attempt("shop/login", call)).await.unwrap()
+    };
+    let both = vec![check("held", &leave, true), check("look", &look, false)];
+    let report = perform(both, 5).await;
+    let said: Vec<_> =
+        report.evidence.iter().map(|e| (e.name.as_str(), e.output_tail.as_str())).collect();
+    assert_eq!(said, [("look", ""), ("held", "secret\n")]);
+    let report = perform(vec![check("look", &look, false)], 6).await;
+    assert_eq!(report.evidence[0].output_tail, "");
 }

@@ -49,6 +49,7 @@ fn sandbox(world: &World, level: Level) -> Sandbox {
         readable: ["root", "root/.git/objects"].map(|path| world.path(path)).to_vec(),
         hidden: ["data", "root/.git"].map(|path| world.path(path)).to_vec(),
         network: Network::On,
+        private: false,
     }
 }
 
@@ -90,6 +91,26 @@ async fn what_is_granted_can_be_written() {
 }
 
 #[tokio::test]
+async fn a_private_program_leaves_nothing_that_others_can_read() {
+    let (name, paths) = (format!("x-{}", std::process::id()), ["/tmp", "/var/tmp", "/dev/shm"]);
+    let script = format!(
+        "for dir in {} \"$HOME/.cache\"; do echo mine >\"$dir/{name}\"; done 2>/dev/null
+         mkdir -p \"$XDG_CACHE_HOME\" && echo mine >\"$XDG_CACHE_HOME/x\" && cat \"$XDG_CACHE_HOME/x\"",
+        paths.join(" ")
+    );
+    for level in levels() {
+        let world = world();
+        let sandbox = Sandbox { private: true, ..sandbox(&world, level) };
+        let finished = world.run(&spec(&world, sandbox, &script)).await.unwrap();
+        assert_eq!(finished.output_tail, "mine\n", "{level:?}");
+        let home = std::env::home_dir().unwrap().join(".cache");
+        for dir in paths.iter().map(std::path::Path::new).chain([home.as_path()]) {
+            assert!(!dir.join(&name).exists(), "{level:?}: {}", dir.display());
+        }
+    }
+}
+
+#[tokio::test]
 async fn with_bubblewrap_the_usual_temporary_directory_is_private() {
     if !has_bubblewrap() {
         return;
@@ -118,6 +139,11 @@ async fn what_is_not_granted_cannot_be_written() {
         "no no",
     )
     .await;
+}
+
+#[tokio::test]
+async fn the_environment_of_longhaul_cannot_be_read() {
+    check(&tried("cat \"$path\"", &format!("/proc/{}/environ", std::process::id())), "no").await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Sessions of an agent: its inputs, its leftovers, and a report that is never paid for twice.
 
-use longhaul_activities::process::owned;
+use longhaul_activities::git::GitHandlers;
+use longhaul_activities::process::{Supervisor, owned};
 use longhaul_activities::session::SessionHandler;
 use longhaul_engine::{Failure, Handler, Probe};
 use longhaul_workflows::backlog::{Feature, FeatureId};
@@ -175,6 +176,59 @@ async fn a_report_is_given_again_and_the_agent_is_not() {
     let other_input = SessionInput { feedback: Feedback::default(), ..input };
     perform(&world, other_input).await.unwrap();
     assert_eq!(world.read("out/count"), "x\nx\n");
+}
+
+/// An agent has exited, and Longhaul is killed before it reports the end. Returns what the next
+/// life finds.
+async fn killed_after_the_end(world: &World, agent: &str) -> Probe<SessionReport> {
+    let input = input(world);
+    // Its child ignores SIGTERM: the supervisor ends it before it reports to its owner.
+    let child = "(trap '' TERM; echo $$ >>../../../../out/pids; sleep 600) >/dev/null 2>&1 &";
+    world.script("root/agent.sh", &format!("#!/bin/sh\n{child}\n{agent}\n"));
+    let patient = Supervisor { grace: std::time::Duration::from_mins(10), ..supervisor() };
+    let dying = SessionHandler::new(world.path("data"), patient, world.handlers());
+    let call = attempt("shop/login", 3);
+    let folder = world.path("data/sessions/shop~login/3.0");
+    let outcome = || {
+        let mut files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        files.find(|file| file.file_name().to_string_lossy().starts_with("outcome-"))
+    };
+    tokio::select! {
+        _ = dying.perform(input.clone(), &call) => panic!("a child of the agent is alive"),
+        _ = wait_for("the outcome", outcome) => {}
+    };
+    let next = GitHandlers::new(world.path("data"));
+    let next = SessionHandler::new(world.path("data"), supervisor(), next);
+    next.probe(input, &call).await
+}
+
+#[tokio::test]
+async fn a_session_that_ended_right_before_longhaul_was_killed_is_not_repeated() {
+    let world = World::with_git().await;
+    let agent = "echo made >made.txt; printf notes >$LONGHAUL_NOTES_FILE; exit 0";
+    let found = killed_after_the_end(&world, agent).await;
+    let Probe::Landed(report) = found else { panic!("{found:?}") };
+    assert_eq!((report.ending, report.notes.as_str()), (SessionEnding::ClaimsDone, "notes"));
+    assert_eq!(world.read("work/made.txt"), "made\n");
+    assert_eq!(owned(&world.path("data")), []);
+    let again = handler(&world).probe(input(&world), &attempt("shop/login", 3)).await;
+    assert!(matches!(again, Probe::Landed(_)), "{again:?}");
+}
+
+#[tokio::test]
+async fn an_outcome_counts_until_the_system_is_started_again() {
+    let world = World::with_git().await;
+    assert!(matches!(killed_after_the_end(&world, "exit 1").await, Probe::Landed(_)));
+    let folder = world.path("data/sessions/shop~login/3.0");
+    std::fs::remove_file(folder.join("report.json")).unwrap();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    for file in std::fs::read_dir(&folder).unwrap() {
+        let path = file.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, text.replace(boot.trim(), "an earlier one")).unwrap();
+    }
+    let found = handler(&world).probe(input(&world), &attempt("shop/login", 3)).await;
+    assert_eq!(found, Probe::NotLanded);
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
 use crate::place;
 use crate::term;
-use longhaul_server::{Client, Error, Order, Request, RequestError};
+use longhaul_server::{Client, Error, Order, Request, RequestError, refuse_out_of_reach};
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
@@ -42,35 +42,44 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         command => command,
     };
     let data_dir = place::data_dir(arguments.data_dir.as_deref())?;
+    let outcome = run_on(&data_dir, command).await;
+    if outcome.is_err() {
+        // A sandbox hides the project's repository, too, which looks damaged then.
+        refuse_out_of_reach(&data_dir)?;
+    }
+    outcome
+}
+
+async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
     match command {
-        Command::Run(run) => run::run(&data_dir, &run).await,
-        Command::Batch(batch) => batch::run(&data_dir, &batch).await,
-        Command::Status(show) => status::run(&data_dir, &show).await,
-        Command::Feature(feature) => feature::run(&data_dir, feature).await,
-        Command::Look(look) => look::run(&data_dir, look).await,
-        Command::Pause(steer) => steer::projects(&data_dir, steer, Order::Pause).await,
-        Command::Resume(steer) => steer::projects(&data_dir, steer, Order::Resume).await,
-        Command::Cancel(steer) => steer::projects(&data_dir, steer, Order::Cancel).await,
-        Command::Terminate(steer) => steer::projects(&data_dir, steer, Order::Terminate).await,
-        Command::Signal(signal) => steer::signal(&data_dir, signal).await,
-        Command::Steer(text) => steer::text(&data_dir, text).await,
-        Command::Approve(answer) => steer::answer(&data_dir, answer, Order::Approve).await,
-        Command::Deny(answer) => steer::answer(&data_dir, answer, Order::Deny).await,
-        Command::Fork(fork) => rewind::fork(&data_dir, fork).await,
-        Command::Restart(restart) => rewind::restart(&data_dir, restart).await,
-        Command::Rollback(rollback) => rewind::rollback(&data_dir, rollback).await,
-        Command::Checkpoint(checkpoint) => rewind::checkpoint(&data_dir, checkpoint).await,
-        Command::Checkpoints(checkpoints) => rewind::checkpoints(&data_dir, &checkpoints).await,
-        Command::Reconcile(reconcile) => reconcile::run(&data_dir, &reconcile).await,
-        Command::Export(export) => maintenance::export(&data_dir, &export).await,
-        Command::Import(import) => maintenance::import(&data_dir, &import).await,
-        Command::Backup(backup) => maintenance::backup(&data_dir, &backup).await,
-        Command::Restore(restore) => maintenance::restore(&data_dir, &restore).await,
-        Command::Check(check) => maintenance::check(&data_dir, &check).await,
-        Command::Prune(prune) => maintenance::prune(&data_dir, &prune).await,
-        Command::Doctor(doctor) => maintenance::doctor(&data_dir, &doctor).await,
-        Command::Demo(demo) => demo::run(&data_dir, &demo).await,
-        Command::Bench(bench) => bench::run(&data_dir, &bench).await,
+        Command::Run(run) => run::run(data_dir, &run).await,
+        Command::Batch(batch) => batch::run(data_dir, &batch).await,
+        Command::Status(show) => status::run(data_dir, &show).await,
+        Command::Feature(feature) => feature::run(data_dir, feature).await,
+        Command::Look(look) => look::run(data_dir, look).await,
+        Command::Pause(steer) => steer::projects(data_dir, steer, Order::Pause).await,
+        Command::Resume(steer) => steer::projects(data_dir, steer, Order::Resume).await,
+        Command::Cancel(steer) => steer::projects(data_dir, steer, Order::Cancel).await,
+        Command::Terminate(steer) => steer::projects(data_dir, steer, Order::Terminate).await,
+        Command::Signal(signal) => steer::signal(data_dir, signal).await,
+        Command::Steer(text) => steer::text(data_dir, text).await,
+        Command::Approve(answer) => steer::answer(data_dir, answer, Order::Approve).await,
+        Command::Deny(answer) => steer::answer(data_dir, answer, Order::Deny).await,
+        Command::Fork(fork) => rewind::fork(data_dir, fork).await,
+        Command::Restart(restart) => rewind::restart(data_dir, restart).await,
+        Command::Rollback(rollback) => rewind::rollback(data_dir, rollback).await,
+        Command::Checkpoint(checkpoint) => rewind::checkpoint(data_dir, checkpoint).await,
+        Command::Checkpoints(checkpoints) => rewind::checkpoints(data_dir, &checkpoints).await,
+        Command::Reconcile(reconcile) => reconcile::run(data_dir, &reconcile).await,
+        Command::Export(export) => maintenance::export(data_dir, &export).await,
+        Command::Import(import) => maintenance::import(data_dir, &import).await,
+        Command::Backup(backup) => maintenance::backup(data_dir, &backup).await,
+        Command::Restore(restore) => maintenance::restore(data_dir, &restore).await,
+        Command::Check(check) => maintenance::check(data_dir, &check).await,
+        Command::Prune(prune) => maintenance::prune(data_dir, &prune).await,
+        Command::Doctor(doctor) => maintenance::doctor(data_dir, &doctor).await,
+        Command::Demo(demo) => demo::run(data_dir, &demo).await,
+        Command::Bench(bench) => bench::run(data_dir, &bench).await,
         Command::Init(_) | Command::Replay(_) | Command::Completions(_) => {
             unreachable!("it has run already")
         }

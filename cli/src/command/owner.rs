@@ -15,6 +15,9 @@ use longhaul_server::{self, Client, Limits, Listener, Service};
 /// Delay before the next attempt to own the log, after its owner exited.
 const AGAIN: Duration = Duration::from_millis(200);
 
+/// How long the kill of the agents may take after a second signal.
+const HURRY: Duration = Duration::from_secs(2);
+
 /// Performs the work as the owner of the log, or through its owner; `None` if interrupted.
 ///
 /// `work` gets the service only in the process that owns the log. If the owner exits first, the
@@ -57,7 +60,8 @@ async fn own<T>(
         result = work(&client, Some(&service)) => result.map(Some),
         () = interrupted() => {
             stop_gracefully(data_dir, &service).await;
-            Ok(None)
+            // Not stopped once more: after a second signal, it may never end.
+            return Ok(None);
         }
     };
     service.stop().await;
@@ -65,17 +69,16 @@ async fn own<T>(
     result
 }
 
-/// Graceful shutdown; a second signal kills the agents.
+/// Graceful shutdown; a second signal kills the agents, and ends it soon, whatever hangs.
 async fn stop_gracefully(data_dir: &Path, service: &Service) {
     // Installed before the message, so that an immediate signal counts.
     let mut interrupts = Interrupts::listen();
     term::say("stopping: agents that are at work are ended; once more, and they are killed");
     let hurry = async {
-        loop {
-            interrupts.next().await;
-            term::say("killing the agents that are at work");
-            longhaul_activities::process::hurry(data_dir);
-        }
+        interrupts.next().await;
+        term::say("killing the agents that are at work");
+        longhaul_activities::process::hurry(data_dir);
+        tokio::time::sleep(HURRY).await;
     };
     tokio::select! {
         () = service.stop() => {}

@@ -17,7 +17,7 @@ use crate::exit::{self, Exit};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{restore_checkouts, settled};
+use longhaul_server::{refuse_out_of_reach, restore_checkouts, settled};
 
 pub(super) use progress::Progress;
 pub(super) use watch::{LOOK, Others};
@@ -33,6 +33,9 @@ pub(super) struct RunDocument<'a> {
 pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     restore_checkouts(data_dir, &arguments.dirs).await;
     let (projects, refused) = projects(&arguments.dirs).await;
+    if !refused.is_empty() {
+        refuse_out_of_reach(data_dir)?;
+    }
     let mut exits: Vec<Exit> = refused.iter().map(exit::of).collect();
     for refusal in &refused {
         term::say(format!("longhaul: {refusal:#}"));

@@ -75,8 +75,7 @@ impl Activation {
         };
         loop {
             if self.shared.is_stopping() {
-                batch.cancel();
-                while batch.pending.next().await.is_some() {}
+                batch.end().await;
                 self.retire(Retirement::Stopping).await;
             }
             self.inbox.look();
@@ -371,10 +370,7 @@ impl Activation {
             self.parked = false;
         }
         if self.inbox.first_terminate().is_some() {
-            batch.cancel();
-            // Attempts that do not end in this time are dropped.
-            let ended = async { while batch.pending.next().await.is_some() {} };
-            let _ = tokio::time::timeout(attempt::GRACE, ended).await;
+            batch.end().await;
             self.obey_terminate().await?;
         }
         if !batch.cancelling && self.inbox.first_cancel().is_some() {
@@ -413,6 +409,14 @@ impl<'a> CallBatch<'a> {
 
     fn call(&self, index: usize) -> &'a Call {
         &self.calls.0[index]
+    }
+
+    /// Cancels the attempts and waits for their end. Those that take too long are dropped.
+    async fn end(&mut self) {
+        self.cancel();
+        let ended = async { while self.pending.next().await.is_some() {} };
+        let _ = tokio::time::timeout(attempt::GRACE, ended).await;
+        self.pending.clear();
     }
 
     fn cancel(&mut self) {

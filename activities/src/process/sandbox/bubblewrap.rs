@@ -1,22 +1,11 @@
 //! The command line of `bwrap`.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Access, Confined, Network};
+use super::{Access, Confined, KEPT_BY_ROOT, Network};
 
-/// Capabilities that the superuser keeps. None of them changes mounts or opens files past them;
-/// without them, a program in a container could not reach files of other users.
-const KEPT_BY_ROOT: [&str; 8] = [
-    "CAP_CHOWN",
-    "CAP_DAC_OVERRIDE",
-    "CAP_FOWNER",
-    "CAP_FSETID",
-    "CAP_KILL",
-    "CAP_NET_BIND_SERVICE",
-    "CAP_SETGID",
-    "CAP_SETUID",
-];
 /// Paths of `/proc` that the superuser could change without any capability.
 const KERNEL_SETTINGS: [&str; 4] = ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus"];
 /// Directories for temporary files.
@@ -59,6 +48,9 @@ pub(in super::super) fn command_of(
             Access::Hidden => push(&mut args, "--ro-bind", Path::new("/dev/null"), &path),
         }
     }
+    for (link, target) in links_into(&emptied, confined) {
+        push(&mut args, "--symlink", &target, &link);
+    }
     // After the mounts of the places within them.
     for path in emptied {
         args.extend(["--remount-ro".into(), path.into()]);
@@ -66,6 +58,25 @@ pub(in super::super) fn command_of(
     args.extend(["--chdir".into(), folder.into(), "--".into()]);
     args.extend(inside);
     args
+}
+
+/// The symbolic links on the way to granted paths that lie in emptied directories, with their
+/// targets: programs know those paths by the names with the links.
+fn links_into(emptied: &[PathBuf], confined: &Confined) -> BTreeMap<PathBuf, PathBuf> {
+    let sandbox = &confined.sandbox;
+    let mut links = BTreeMap::new();
+    for path in sandbox.writable.iter().chain(&sandbox.readable) {
+        for step in path.ancestors().filter(|step| step.is_symlink()) {
+            let link = step.parent().and_then(|parent| parent.canonicalize().ok());
+            let link = link.zip(step.file_name()).map(|(parent, name)| parent.join(name));
+            if let Some((link, target)) = link.zip(step.canonicalize().ok())
+                && emptied.iter().any(|folder| link.starts_with(folder))
+            {
+                links.insert(link, target);
+            }
+        }
+    }
+    links
 }
 
 /// Arguments that test every feature.
@@ -87,7 +98,7 @@ fn base(network: Network) -> Vec<OsString> {
         args.extend(
             KEPT_BY_ROOT
                 .iter()
-                .flat_map(|capability| ["--cap-add", capability])
+                .flat_map(|(capability, _)| ["--cap-add", *capability])
                 .map(OsString::from),
         );
     }

@@ -11,12 +11,14 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, RulesetError, Scope,
 };
 
-use super::{Access, Confined, Network};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+use super::{Access, Confined, KEPT_BY_ROOT, Network};
 
 /// The newest interface version that is used.
 const NEWEST: ABI = ABI::V7;
-/// Devices that programs write to, and directories for temporary files.
-const WRITTEN_BY_ALL: [&str; 11] = [
+/// Devices that programs write to.
+const WRITTEN_BY_ALL: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -25,10 +27,9 @@ const WRITTEN_BY_ALL: [&str; 11] = [
     "/dev/tty",
     "/dev/ptmx",
     "/dev/pts",
-    "/dev/shm",
-    "/tmp",
-    "/var/tmp",
 ];
+/// Directories for temporary files, shared among all programs.
+const SHARED: [&str; 3] = ["/dev/shm", "/tmp", "/var/tmp"];
 
 /// The interface version of this kernel; `None`: it has none.
 pub(super) fn version() -> Option<u32> {
@@ -51,7 +52,26 @@ fn has(abi: ABI) -> Result<(), RulesetError> {
 
 /// Restricts this process and all that it starts from now on.
 pub(super) fn restrict(confined: &Confined) -> Result<(), String> {
+    drop_capabilities().map_err(|error| format!("capabilities cannot be dropped: {error}"))?;
     enforce(confined).map_err(|error| error.to_string())
+}
+
+/// Drops the capabilities with which the superuser could read the memory and the environment of
+/// other processes, or change mounts.
+fn drop_capabilities() -> std::io::Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    let mut kept = CapabilitySet::empty();
+    for (_, number) in KEPT_BY_ROOT {
+        kept |= CapabilitySet::from_bits_retain(1 << number);
+    }
+    // Landlock needs `no_new_privs`, so that no program gets them back.
+    let mut sets = capabilities(None)?;
+    sets.effective &= kept;
+    sets.permitted &= kept;
+    sets.inheritable &= kept;
+    Ok(set_capabilities(None, sets)?)
 }
 
 fn enforce(confined: &Confined) -> Result<(), RulesetError> {
@@ -77,7 +97,9 @@ fn enforce(confined: &Confined) -> Result<(), RulesetError> {
 /// The rights to grant, by path.
 fn grants(confined: &Confined) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
     let mut places: Vec<(PathBuf, Access)> = vec![("/".into(), Access::Read)];
-    let by_all = WRITTEN_BY_ALL.iter().filter_map(|path| Path::new(path).canonicalize().ok());
+    let shared = if confined.sandbox.private { &[][..] } else { &SHARED };
+    let by_all =
+        WRITTEN_BY_ALL.iter().chain(shared).filter_map(|path| Path::new(path).canonicalize().ok());
     places.extend(by_all.chain([confined.temporary.clone()]).map(|path| (path, Access::Write)));
     places.extend(confined.places());
     let mut grants = Vec::new();

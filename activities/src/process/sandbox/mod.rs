@@ -30,6 +30,20 @@ pub(super) use init::{INSIDE, RESTRICTED, Report, inside_main};
 use landlock::restrict;
 pub use probe::{Available, available};
 
+/// Capabilities that the superuser keeps, with their numbers. None of them changes mounts, opens
+/// files past them, or reads other processes; without them, a program in a container could not reach
+/// files of other users.
+const KEPT_BY_ROOT: [(&str, u32); 8] = [
+    ("CAP_CHOWN", 0),
+    ("CAP_DAC_OVERRIDE", 1),
+    ("CAP_FOWNER", 3),
+    ("CAP_FSETID", 4),
+    ("CAP_KILL", 5),
+    ("CAP_NET_BIND_SERVICE", 10),
+    ("CAP_SETGID", 6),
+    ("CAP_SETUID", 7),
+];
+
 /// How a sandbox is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -92,6 +106,9 @@ pub struct Sandbox {
     pub hidden: Vec<PathBuf>,
     /// The network access.
     pub network: Network,
+    /// Whether nothing that the program writes is in reach of other programs, but in `writable`:
+    /// shared temporary directories are not writable, and the cache of the user is a private one.
+    pub private: bool,
 }
 
 impl Sandbox {
@@ -144,6 +161,9 @@ impl Confined {
         let sandbox = &self.sandbox;
         let mut args: Vec<OsString> = vec!["--sandbox".into(), sandbox.level.name().into()];
         args.extend(["--network".into(), sandbox.network.name().into()]);
+        if sandbox.private {
+            args.extend(["--private".into(), "yes".into()]);
+        }
         args.extend([
             "--temporary".into(),
             self.temporary.clone().into(),
@@ -166,13 +186,15 @@ impl Confined {
         if option == "--sandbox" {
             let level = Level::from_name(value.to_str()?)?;
             let (writable, readable, hidden) = Default::default();
-            let sandbox = Sandbox { level, writable, readable, hidden, network: Network::On };
+            let network = Network::On;
+            let sandbox = Sandbox { level, writable, readable, hidden, network, private: false };
             *confined = Some(Self { sandbox, temporary: PathBuf::new(), bwrap: PathBuf::new() });
             return Some(());
         }
         let Self { sandbox, temporary, bwrap } = confined.as_mut()?;
         match option {
             "--network" => sandbox.network = Network::from_name(value.to_str()?)?,
+            "--private" => sandbox.private = value == "yes",
             "--temporary" => *temporary = value.into(),
             "--bwrap" => *bwrap = value.into(),
             "--write" => sandbox.writable.push(value.into()),

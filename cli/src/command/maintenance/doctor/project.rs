@@ -34,6 +34,10 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
     };
     let mut findings = vec![place(data_dir, &project).await];
     findings.extend(settings(&project.root).await);
+    let obstacle = longhaul_activities::files::progress_file_obstacle(&project.root);
+    findings.extend(obstacle.map(|obstacle| {
+        Finding::warning("progress file", obstacle, "its entries are kept and appended then")
+    }));
     findings.extend(locks(data_dir, &project.root, fix).await);
     findings
 }

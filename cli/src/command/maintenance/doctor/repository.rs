@@ -37,8 +37,10 @@ async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
         objects.iter().take(NAMED).map(|damage| damage.file().display().to_string()).collect();
     let more = objects.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let what =
-        format!("objects of git are empty, as a power cut leaves them: {}{more}", shown.join(", "));
+    let what = format!(
+        "objects of git are empty, as a power cut leaves them, or no files: {}{more}",
+        shown.join(", ")
+    );
     let advice =
         "remove them, then run `git fsck` and fetch the missing objects from another clone";
     let mut outcome = Ok(());

@@ -1,0 +1,144 @@
+//! Longhaul's own files in the user's checkout while git moves it: the feature list and
+//! `claude-progress.txt`.
+//!
+//! Users edit them at any time, so git never writes them: before the move, their index entries are
+//! set to the new commit, which git then keeps. After it, an unchanged file gets its new content.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+use longhaul_workflows::contracts::ProjectRef;
+use serde::{Deserialize, Serialize};
+
+use super::GitHandlers;
+use super::checkout::Step;
+use super::command::Git;
+use super::files;
+use super::names::head_ref;
+use super::refs::Repository;
+use super::repository::git_dir;
+use super::stale_locks::clear_lock;
+use super::trees::{Change, Entry, set_entries};
+use crate::files as own_files;
+
+/// The prefix of the marker files for moves in progress.
+const AT_WORK: &str = "at-work-";
+
+/// A move of a checkout in progress.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Move {
+    pub(super) checkout: PathBuf,
+    branch: String,
+    pub(super) from: String,
+    pub(super) to: String,
+    /// Longhaul's own files in it.
+    pub(super) own_files: Vec<String>,
+}
+
+impl GitHandlers {
+    /// Completes the moves of checkouts that a killed Longhaul left. The project's log must not be
+    /// in use.
+    pub async fn end_moves(&self, project: &ProjectRef) -> Result<(), Failure> {
+        let repository = self.repository(project).await?;
+        let _held = repository.exclusive().await;
+        repository.end_interrupted_moves().await
+    }
+}
+
+impl Repository {
+    /// The changes of Longhaul's own files between two commits.
+    pub(super) async fn own_changes(
+        &self,
+        (from, to): (&str, &str),
+        own: &[&str],
+    ) -> Result<Vec<Change>, Failure> {
+        if own.is_empty() { Ok(Vec::new()) } else { self.changes_in_paths(from, to, own).await }
+    }
+
+    /// Records durably that git is moving a checkout, and between which commits: after a crash, its
+    /// locks and half-written files are Longhaul's, not the user's.
+    pub(super) fn mark_work(&self, checkout: &Path, step: Step<'_>) -> Result<PathBuf, Failure> {
+        let move_ = Move {
+            checkout: checkout.to_owned(),
+            branch: step.branch.to_owned(),
+            from: step.from.to_owned(),
+            to: step.to.to_owned(),
+            own_files: step.own_files.iter().map(|&file| file.to_owned()).collect(),
+        };
+        let content =
+            serde_json::to_vec(&move_).map_err(|error| Failure::terminal(error.to_string()))?;
+        let name = blake3::hash(checkout.as_os_str().as_encoded_bytes()).to_hex();
+        let mark = self.saved.join(format!("{AT_WORK}{}", &name[..16]));
+        files::write_durably(&mark, &content)?;
+        Ok(mark)
+    }
+
+    /// Completes interrupted moves: restores each checkout from its HEAD.
+    pub(super) async fn end_interrupted_moves(&self) -> Result<(), Failure> {
+        for entry in std::fs::read_dir(&self.saved).into_iter().flatten().flatten() {
+            let mark = entry.path();
+            let is_mark = entry.file_name().to_string_lossy().starts_with(AT_WORK);
+            let Some(content) = (if is_mark { files::read(&mark)? } else { None }) else {
+                continue;
+            };
+            // The checkout of a moved project no longer exists at its path.
+            if let Ok(move_) = serde_json::from_slice::<Move>(&content)
+                && let Ok(admin) = git_dir(&move_.checkout).await
+            {
+                let branch = self.common.join(format!("{}.lock", head_ref(&move_.branch)));
+                let locks =
+                    ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map(|name| admin.join(name));
+                for lock in locks.iter().chain([&branch]) {
+                    clear_lock(lock, Some(&move_.checkout)).await?;
+                }
+                self.end_move(&move_, &admin).await?;
+            }
+            files::remove(&mark)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets the index entries of files.
+pub(super) async fn stage<'a>(
+    checkout: &Path,
+    entries: impl Iterator<Item = (&'a [u8], &'a Entry)>,
+) -> Result<(), Failure> {
+    let entries: Vec<_> = entries.collect();
+    set_entries(Git::at(checkout).uninterrupted(), &entries).await
+}
+
+/// Brings a file of a checkout to the new commit, if it is as in the old one. An edit stays.
+pub(super) async fn bring(checkout: &Path, change: &Change) -> Result<(), Failure> {
+    let name = files::path_of(&change.path);
+    let path = checkout.join(name);
+    let mut as_named = std::ffi::OsString::from("--path=");
+    as_named.push(name);
+    let new = if change.after.is_there() {
+        let show = Git::at(checkout).args(["cat-file", "--filters"]).arg(&as_named);
+        Some(show.arg(&change.after.object).run().await?.stdout)
+    } else {
+        None
+    };
+    let old = files::read(&path)?;
+    if let Some(old) = &old {
+        let hash = Git::at(checkout).args(["hash-object", "--stdin"]).arg(&as_named);
+        let hash = hash.input(old.clone());
+        if hash.text().await? != change.before.object {
+            return Ok(());
+        }
+    } else if change.before.is_there() {
+        return Ok(());
+    }
+    // A file that was edited since it was read stays, too.
+    let written = tokio::task::spawn_blocking(move || {
+        match (&old, &new) {
+            (Some(old), Some(new)) => own_files::swap(&path, old, new).map(drop),
+            (None, Some(new)) => own_files::create(&path, new).map(drop),
+            (Some(old), None) => own_files::remove(&path, old).map(drop),
+            (None, None) => Ok(()),
+        }
+        .map_err(|error| files::failed("write", &path, &error))
+    });
+    written.await.map_err(|error| Failure::retryable(format!("a task ended early: {error}")))?
+}

@@ -1,0 +1,134 @@
+//! Pipes, directories and links in the place of files and directories: they stop no work for good.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::time::Duration;
+
+use longhaul_tests::project::plain;
+use longhaul_tests::wait::until;
+
+use crate::world::World;
+
+fn pipe(path: &Path) {
+    let _ = fs::remove_file(path);
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+}
+
+#[test]
+fn something_else_in_the_place_of_the_progress_file_is_shown_and_in_no_features_way() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let file = world.project.root().join("claude-progress.txt");
+    let _ = fs::remove_file(&file);
+    fs::create_dir(&file).unwrap();
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    let finding = "claude-progress.txt is not a file; move it away, and it is created";
+    world.call("status .").exits(0).says(finding);
+    world.call("doctor .").says(finding);
+    fs::remove_dir(&file).unwrap();
+    world.project.let_go("parser");
+    run.exits(0);
+    let entries = world.project.read("claude-progress.txt");
+    assert!(entries.contains("session_started"), "those from before are there: {entries}");
+    assert_eq!(run.said().matches(finding).count(), 1, "{}", run.said());
+    assert!(!world.call("status .").out.contains("noticed"));
+
+    pipe(&file);
+    world.project.write_list(&[plain("parser", &[], 1), plain("lexer", &[], 1)]);
+    world.project.commit("More");
+    world.run().exits(0);
+}
+
+#[test]
+fn directories_of_the_data_directory_can_be_links() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.set_sandbox("");
+    let home = world.project.home();
+    fs::create_dir_all(&home).unwrap();
+    fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
+    for name in ["worktrees", "git", "logs", "sessions", "tmp"] {
+        let moved = world.project.place().join("moved").join(name);
+        fs::create_dir_all(&moved).unwrap();
+        symlink(&moved, home.join(name)).unwrap();
+    }
+    let place = world.project.place().display().to_string();
+    let agent = world.project.read("agent.sh");
+    let body = agent.strip_prefix("#!/bin/sh\n").unwrap();
+    let look = format!(
+        "ls '{place}/moved/worktrees'/*/ '{place}/moved/git' >'{place}/journal/seen' 2>/dev/null"
+    );
+    world.project.write("agent.sh", &format!("#!/bin/sh\n{look}\n{body}"));
+    world.project.commit("An agent that looks around");
+    world.run().exits(0);
+    assert_eq!(world.project.landed("main"), ["parser"]);
+    let status = world.call("status .");
+    assert!(!status.out.contains("noticed"), "{}", status.out);
+    if longhaul_activities::process::available().bubblewrap.is_ok() {
+        let seen = fs::read_to_string(world.project.place().join("journal/seen")).unwrap();
+        let trees = seen.lines().filter(|line| !line.is_empty() && !line.ends_with(':'));
+        assert_eq!(trees.collect::<Vec<_>>(), ["parser"], "its own tree only");
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_of_the_data_directory_is_named() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.run().exits(0);
+    let home = world.project.home();
+    pipe(&home.join("shutdown_marker"));
+    pipe(&home.join("shutdown_marker.new"));
+    world.run().exits(0);
+    let lock = home.join("lock");
+    pipe(&lock);
+    let complaint = "is no regular file: move it away, and it is created";
+    assert_ne!(world.run().says(complaint).code(), 0);
+    world.call("status .").says(complaint);
+    world.call("doctor .").exits(1).says(complaint);
+    fs::remove_file(&lock).unwrap();
+    world.run().exits(0);
+}
+
+/// The git processes that this process started, without the one that waits for names.
+fn gits_of(pid: u32) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+    let git = |stat: String| {
+        let (git, rest) = stat.split_once(" (git) ")?;
+        let parent: u32 = rest.split(' ').nth(1)?.parse().ok()?;
+        let command = fs::read(format!("/proc/{git}/cmdline")).ok()?;
+        let is_reader = String::from_utf8_lossy(&command).contains("--batch-check");
+        (parent == pid && !is_reader).then(|| git.parse().ok())?
+    };
+    stats.filter_map(git).collect()
+}
+
+#[test]
+fn a_git_that_hangs_keeps_neither_terminate_nor_a_signal_waiting() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let tree = world.project.git(&["rev-parse", "HEAD:agent.sh"]);
+    let tree = tree.trim();
+    pipe(&world.project.root().join(format!(".git/objects/{}/{}", &tree[..2], &tree[2..])));
+    let hanging = |pid: u32| {
+        until("a git that hangs", || {
+            let before = gits_of(pid);
+            std::thread::sleep(Duration::from_millis(500));
+            gits_of(pid).iter().any(|git| before.contains(git))
+        });
+    };
+    let mut run = world.begin();
+    hanging(run.id());
+    run.terminate();
+    until("it stops", || run.said().contains("stopping"));
+    run.terminate();
+    assert!(run.wait_for(Duration::from_mins(1)).is_some());
+
+    let mut run = world.begin();
+    hanging(run.id());
+    world.call("doctor .").exits(1).says("objects of git are empty");
+    let project = world.project_id();
+    world.call(&format!("terminate {project}/parser/1")).exits(0);
+    run.exits(1);
+    assert!(gits_of(run.id()).is_empty());
+}
