@@ -57,8 +57,13 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     let loaded = project::load(root).await.map_err(refusal)?;
     confine::in_force(loaded.settings.agent.sandbox)
         .map_err(|failure| RequestError::Failed { reason: failure.to_string() })?;
-    if loaded.settings.agent.driver != Driver::Api {
-        check_agent(root, &loaded.settings.agent).await?;
+    let agent = &loaded.settings.agent;
+    if let Some(problem) = session::settings_problem(agent) {
+        let settings = root.join("longhaul.toml");
+        return Err(RequestError::refused(format!("{}: {problem}", settings.display())));
+    }
+    if agent.driver != Driver::Api {
+        check_agent(root, agent).await?;
     }
     if loaded.settings.project.target.is_some()
         && !git::has_branch(root, &loaded.target).await.map_err(refusal)?

@@ -25,7 +25,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// What workflow code may use besides the engine: nothing that could touch the world.
-const PURE_HELPERS: [&str; 7] =
+const PURE_HELPERS: [&str; 8] =
     ["async-trait", "blake3", "chrono", "petgraph", "schemars", "serde", "serde_json", "thiserror"];
 
 fn root() -> PathBuf {

@@ -27,7 +27,7 @@ use crate::process::{Environment, Finished, Limits, Runner, Sandbox, Spec, Super
 use crate::project;
 
 use driven::KeptConversation;
-pub use driver::{Preflight, Transcript, preflight, why_not};
+pub use driver::{Preflight, Transcript, preflight, settings_problem, why_not};
 use files::SessionFiles;
 pub use hosted::HostedHandler;
 

@@ -70,3 +70,19 @@ fn chat_completions_work_in_pieces_of_a_byte() {
     hosted.world.run().exits(0).says("2 of 2 features pass");
     assert_eq!(hosted.server.count(Outcome::Answered), 8);
 }
+
+#[test]
+fn a_missing_model_or_key_is_found_before_the_first_call() {
+    let hosted = Hosted::new(&PLANS[..1], "", Options::default(), works);
+    let set = |agent: &str| {
+        let text = format!("[agent]\ndriver = \"api\"\nsandbox = \"off\"\n{agent}");
+        hosted.world.project.write("longhaul.toml", &text);
+        hosted.world.project.commit("Other settings");
+    };
+    set("");
+    hosted.world.run().exits(2).says("set `model` under [agent]");
+    set("model = \"m\"\n[agent.api]\nkey_env = \"NO_SUCH_KEY\"\n");
+    hosted.world.run().exits(2).says("NO_SUCH_KEY with the key of the model is not set");
+    hosted.world.call("doctor .").exits(1).says("NO_SUCH_KEY");
+    assert_eq!(hosted.server.records().len(), 0);
+}

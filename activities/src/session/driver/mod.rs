@@ -28,7 +28,7 @@ use longhaul_workflows::contracts::AgentOutcome;
 use longhaul_workflows::settings::{AgentSettings, Driver};
 
 pub(super) use event::AgentEvent;
-pub use preflight::{Preflight, preflight, why_not};
+pub use preflight::{Preflight, preflight, settings_problem, why_not};
 pub(super) use preflight::{environment, version};
 pub(super) use record::Record;
 pub use transcript::Transcript;

@@ -8,10 +8,11 @@ use std::process::Stdio;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use longhaul_workflows::settings::AgentSettings;
+use longhaul_workflows::settings::{AgentSettings, Driver};
 use nix::unistd::{AccessFlags, access};
 use tokio::process::Command;
 
+use crate::confine;
 use crate::process::Environment;
 
 use super::{AgentDriver, of};
@@ -77,6 +78,32 @@ pub async fn preflight(root: &Path, agent: &AgentSettings) -> Preflight {
             .then(|| format!("{}: not logged in; {}", driver.name(), driver.login()));
     }
     found
+}
+
+/// A setting without which no session of the agent can succeed, and the remedy after `; `.
+pub fn settings_problem(agent: &AgentSettings) -> Option<String> {
+    match agent.driver {
+        Driver::Api => {
+            let name = agent.api.key_name();
+            let has_key = agent.env.contains_key(name)
+                || std::env::var_os(name).is_some_and(|value| !value.is_empty());
+            if agent.model.as_deref().is_none_or(str::is_empty) {
+                return Some("the driver `api` needs a model; set `model` under [agent]".into());
+            }
+            (agent.api.url.is_none() && !has_key).then(|| {
+                format!("the variable {name} with the key of the model is not set; export it, or set `url` under [agent.api] for a server without a key")
+            })
+        }
+        // codex starts its own sandbox for each command, which fails inside another one: it would
+        // end its paid session without a single command.
+        Driver::Codex
+            if !agent.args.iter().any(|arg| arg.starts_with("--sandbox"))
+                && confine::level(agent.sandbox).is_ok_and(|level| level.is_some()) =>
+        {
+            Some("codex cannot start its own sandbox inside the sandbox of Longhaul; choose one: `sandbox = \"off\"` under [agent] keeps that of codex, `args = [\"--sandbox\", \"danger-full-access\"]` keeps that of Longhaul".into())
+        }
+        _ => None,
+    }
 }
 
 /// The inherited environment of an agent; the values of `[agent] env` are not in it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use longhaul_activities::git::{self, LockFile};
 use longhaul_activities::process::Holder;
-use longhaul_activities::session::preflight;
+use longhaul_activities::session::{preflight, settings_problem};
 use longhaul_workflows::settings::{AgentSettings, Driver};
 
 use super::Finding;
@@ -87,6 +87,10 @@ async fn settings(root: &Path) -> Vec<Finding> {
 }
 
 async fn agent(root: &Path, agent: &AgentSettings) -> Vec<Finding> {
+    if let Some(problem) = settings_problem(agent) {
+        let (what, advice) = problem.split_once("; ").unwrap_or((&problem, ""));
+        return vec![Finding::problem("agent", what, advice)];
+    }
     if agent.driver == Driver::Api {
         return vec![Finding::ok("agent", "the agent of Longhaul")];
     }
