@@ -9,7 +9,7 @@ use std::time::Duration;
 use longhaul_model_server::{Answer, ModelServer, Options, Outcome, Part, Reply, Request};
 use longhaul_tests::dice::Dice;
 use longhaul_tests::project::{Plan, plain};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::world::World;
 
@@ -50,6 +50,35 @@ impl Hosted {
     fn id(&self) -> String {
         crate::world::id_of(&self.world.project)
     }
+
+    /// Checks in the log that the sessions of a run of a feature never worked at the same time: the
+    /// calls of one end before those of the next begin.
+    #[track_caller]
+    fn check_owners(&self, feature_run: &str) {
+        let mut last = (String::new(), String::new());
+        let mut sessions = 0;
+        loop {
+            let session = format!("{feature_run}/{}", sessions + 1);
+            let history = self.world.call(&format!("history {session} -o jsonl"));
+            if history.code() != 0 {
+                break;
+            }
+            sessions += 1;
+            let events = history.out.lines().map(|line| serde_json::from_str(line).unwrap());
+            let calls: Vec<Value> = events.filter(is_work).collect();
+            let times = |event: &Value| event["at"].as_str().unwrap_or_default().to_owned();
+            let (Some(first), Some(end)) = (calls.first(), calls.last()) else { continue };
+            assert!(times(first) > last.1, "{session} worked beside {}", last.0);
+            last = (session, times(end));
+        }
+        assert!(sessions > 0, "{feature_run} has no session");
+    }
+}
+
+/// Whether an event is a call of a model or of a tool, which only the owner of the work makes.
+fn is_work(event: &Value) -> bool {
+    let names = ["call_model", "use_tool"];
+    event["name"].as_str().is_some_and(|name| names.contains(&name))
 }
 
 /// The number of results in a conversation, and so of the calls made.
@@ -140,6 +169,7 @@ fn a_small_window_costs_summaries_and_handoffs_and_loses_no_step() {
     let history = hosted.world.call(&format!("history {}/parser/1", hosted.id()));
     let handoffs = history.exits(0).out.matches("handoff_prepared").count();
     assert!(handoffs > 10, "{handoffs} handoffs");
+    hosted.check_owners(&format!("{}/parser/1", hosted.id()));
     assert_eq!(hosted.server.repeated(), Vec::<String>::new());
     hosted.world.call("replay --all").exits(0).says("0 diverged");
 }
@@ -185,6 +215,9 @@ fn kill_minus_9_costs_at_most_the_call_in_flight() {
         hosted.world.call("check").exits(0).says("whole");
         let landed = hosted.world.project.landed("main");
         assert_eq!(landed, ["table", "parser"]);
+        for feature in ["parser", "table"] {
+            hosted.check_owners(&format!("{}/{feature}/1", hosted.id()));
+        }
         kills += killed;
     }
     println!("{kills} kills; at most {most_repeated} answers in flight were requested again");

@@ -191,7 +191,11 @@ pub(super) fn free_name(path: &Path) -> PathBuf {
         name.push(format!(".edit-{number}"));
         PathBuf::from(name)
     };
-    (1..).map(name).find(|path| fs::symlink_metadata(path).is_err()).expect("numbers are endless")
+    let mut number = 1;
+    while fs::symlink_metadata(name(number)).is_ok() {
+        number += 1;
+    }
+    name(number)
 }
 
 #[cfg(test)]

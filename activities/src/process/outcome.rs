@@ -4,7 +4,7 @@
 //! It is not synced, so it counts only until the system is started again.
 
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use longhaul_engine::Attempt;
@@ -69,7 +69,7 @@ impl Runner {
             duration: Duration::from_millis(outcome.duration_ms),
             output_digest,
             output_tail,
-            log: log.unwrap_or_else(PathBuf::new),
+            log: log.unwrap_or_default(),
         })
     }
 }

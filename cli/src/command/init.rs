@@ -38,8 +38,6 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let dir = &arguments.dir;
     let agent = arguments.agent.as_deref().map(shell_words::of).transpose().map_err(usage)?;
     let known = agent.as_deref().and_then(known::of);
-    let pass_env = known.as_ref().map_or(&[][..], |known| known.pass_env);
-    let agent = known.as_ref().map(|known| known.command.clone()).or(agent);
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let dir = dir.canonicalize().with_context(|| format!("cannot use {}", dir.display()))?;
     let made_repository = git::make_repository(&dir).await.map_err(usage)?;
@@ -50,7 +48,7 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let list =
         serde_json::to_string_pretty(&serde_json::json!({ "project_name": name, "features": [] }))?;
     let files = [
-        ("longhaul.toml", settings(agent.as_deref(), pass_env)?, false),
+        ("longhaul.toml", settings(agent.as_deref(), known)?, false),
         ("feature_list.json", list + "\n", false),
         ("init.sh", SETUP.to_owned(), true),
     ];
@@ -81,10 +79,11 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
         None => "name your agent in longhaul.toml, ".to_owned(),
         Some(_) if is_agent_named => String::new(),
         Some(agent) => {
-            format!(
-                "write `command = {}` below [agent] in longhaul.toml, ",
-                serde_json::to_string(agent)?
-            )
+            let line = match known {
+                Some(known) => format!("driver = \"{}\"", known.driver),
+                None => format!("command = {}", serde_json::to_string(agent)?),
+            };
+            format!("write `{line}` below [agent] in longhaul.toml, ")
         }
     };
     term::say(format!("next: {name_it}add features (`longhaul feature add`), then `longhaul run`"));
@@ -95,14 +94,17 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
 }
 
 /// The settings, with the agent if it was given.
-fn settings(agent: Option<&[String]>, pass_env: &[&str]) -> Result<String> {
+fn settings(agent: Option<&[String]>, known: Option<known::Known>) -> Result<String> {
     let Some(agent) = agent else { return Ok(SETTINGS.to_owned()) };
-    let command = serde_json::to_string(agent)?;
-    let settings = SETTINGS.replace("command = []", &format!("command = {command}"));
-    if pass_env.is_empty() {
+    let Some(known) = known else {
+        let command = serde_json::to_string(agent)?;
+        return Ok(SETTINGS.replace("command = []", &format!("command = {command}")));
+    };
+    let settings = SETTINGS.replace("command = []", &known.settings());
+    if known.pass_env.is_empty() {
         return Ok(settings);
     }
-    let names = serde_json::to_string(pass_env)?;
+    let names = serde_json::to_string(known.pass_env)?;
     Ok(settings.replace("# pass_env = [\"ANTHROPIC_API_KEY\"]", &format!("pass_env = {names}")))
 }
 

@@ -169,13 +169,13 @@ async fn landed(
 /// Runs a session, seals it, and runs the gates if the agent calls the work done.
 async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
-    let session = match (work.brief.settings.agent.driver, work.granted.take()) {
-        (Driver::Api, Some(id)) => hosted::run(context, work, id).await?,
-        _ => {
-            let session = context.call::<RunSession>(work.session()).await?;
-            work.spend(&session);
-            session
-        }
+    let id = work.granted.take().filter(|_| work.brief.settings.agent.driver == Driver::Api);
+    let session = if let Some(id) = id {
+        hosted::run(context, work, id).await?
+    } else {
+        let session = context.call::<RunSession>(work.session()).await?;
+        work.spend(&session);
+        session
     };
     if matches!(session.ending, SessionEnding::NotStarted { .. }) {
         work.take_no_session(&session);
