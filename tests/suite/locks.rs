@@ -100,24 +100,21 @@ fn what_our_own_git_left_in_the_checkout_is_put_right_by_the_next_run() {
     run.terminate();
     run.exits(3);
     world.project.let_go("table");
-    // As it is when git is killed together with us, while it moves the checkout: the list is aside,
-    // and removed.
+    // As it is when git is killed together with us, while it moves the checkout forward: the index
+    // has the list of the next commit already, and the user's list is as it was.
     let (root, id) = (world.project.root(), world.project_id());
-    let list = world.project.read("feature_list.json");
     let saved = world.longhaul.home().join("saved").join(id);
     fs::create_dir_all(&saved).unwrap();
-    let home = |file: &str| serde_json::json!({ "checkout": root, "file": file }).to_string();
     let head = world.project.git(&["rev-parse", "HEAD"]);
-    let interrupted =
-        serde_json::json!({ "checkout": root, "branch": "main", "from": head, "to": head })
-            .to_string();
-    fs::write(saved.join("at-work-0123456789abcdef"), interrupted).unwrap();
-    fs::write(
-        saved.join("file-0123456789abcdef"),
-        format!("{}\n{list}", home("feature_list.json")),
-    )
-    .unwrap();
-    fs::remove_file(root.join("feature_list.json")).unwrap();
+    let list = "feature_list.json";
+    let next = world.project.git(&["rev-parse", "HEAD:README.md"]);
+    world.project.git(&["update-index", "--cacheinfo", &format!("100644,{next},{list}")]);
+    let tree = world.project.git(&["write-tree"]);
+    let next = world.project.git(&["commit-tree", "-p", &head, "-m", "Next", &tree]);
+    let interrupted = serde_json::json!({
+        "checkout": root, "branch": "main", "from": head, "to": next, "own_files": [list]
+    });
+    fs::write(saved.join("at-work-0123456789abcdef"), interrupted.to_string()).unwrap();
     lock(&world, "index.lock", Duration::ZERO);
     world.run().exits(0);
     assert!(!root.join(".git/index.lock").exists());

@@ -27,6 +27,7 @@ fn something_else_in_the_place_of_the_progress_file_is_shown_and_in_no_features_
     let finding = "claude-progress.txt is not a file; move it away, and it is created";
     world.call("status .").exits(0).says(finding);
     world.call("doctor .").says(finding);
+    until("it warns", || run.said().contains(finding));
     fs::remove_dir(&file).unwrap();
     world.project.let_go("parser");
     run.exits(0);

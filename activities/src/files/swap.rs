@@ -186,16 +186,16 @@ fn id(found: &Metadata) -> (u64, u64) {
 
 /// A free name beside a file for an edit of it.
 pub(super) fn free_name(path: &Path) -> PathBuf {
-    let name = |number: u32| {
+    let mut number = 1;
+    loop {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".edit-{number}"));
-        PathBuf::from(name)
-    };
-    let mut number = 1;
-    while fs::symlink_metadata(name(number)).is_ok() {
+        let free = PathBuf::from(name);
+        if fs::symlink_metadata(&free).is_err() {
+            return free;
+        }
         number += 1;
     }
-    name(number)
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use longhaul_engine::Failure;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::{AccessFlags, Pid, access};
+use nix::unistd::{AccessFlags, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use super::damage::{Place, pipe_in};
+use super::damage::Place;
+use super::hang::{Group, stuck};
 use crate::machine::{self, Operation};
 use crate::process::until_stuck;
 
@@ -24,7 +24,7 @@ const ERROR_LIMIT: u64 = 1024 * 1024;
 /// The number of lines of standard error in a failure.
 const ERROR_LINES: usize = 6;
 /// The time without any activity after which a command counts as stuck.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Settings of every command. Hooks and helpers of the repository must not run: an agent may have
 /// set them.
@@ -100,7 +100,7 @@ pub(crate) struct Git {
     env: Vec<(&'static str, OsString)>,
     input: Option<Vec<u8>>,
     must_end: bool,
-    patience: Duration,
+    pub(super) patience: Duration,
 }
 
 /// The result of a git command.
@@ -170,7 +170,7 @@ impl Git {
         let named = self.named();
         let mut child = self.command().spawn().map_err(|error| cannot_start(&error, &self.dir))?;
         let leader = child.id();
-        let group = Group { leader, is_killed_on_drop: !self.must_end };
+        let group = Group::new(leader, !self.must_end);
         let outcome = tokio::select! {
             outcome = exchange(&mut child, self.input) => outcome,
             () = until_stuck(leader.unwrap_or_default(), self.patience) => {
@@ -331,45 +331,6 @@ fn excerpt(stderr: &str) -> String {
     lines.join("\n")
 }
 
-/// The process group of a command: git and the programs that it started.
-#[derive(Debug)]
-struct Group {
-    leader: Option<u32>,
-    is_killed_on_drop: bool,
-}
-
-impl Group {
-    fn kill(&self) {
-        if let Some(leader) = self.leader {
-            let _ = killpg(Pid::from_raw(leader.cast_signed()), Signal::SIGKILL);
-        }
-    }
-
-    /// The pid may be reused from now on.
-    fn has_ended(mut self) {
-        self.is_killed_on_drop = false;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if self.is_killed_on_drop {
-            self.kill();
-        }
-    }
-}
-
-/// The failure of a command that waits for ever.
-fn stuck(shown: &str, dir: &Path, patience: Duration) -> Failure {
-    let pipe = Place::of(dir).ok().and_then(|place| pipe_in(&place.common.join("objects")));
-    let reason = match pipe {
-        Some(pipe) => format!("{} is a named pipe and not a file: remove it", pipe.display()),
-        None => "a file of the repository may be a named pipe, or its disk may be gone".to_owned(),
-    };
-    let seconds = patience.as_secs_f64();
-    Failure::machine(format!("git hangs: {shown} has done nothing for {seconds} s; {reason}"))
-}
-
 fn cannot_start(error: &std::io::Error, dir: &Path) -> Failure {
     if error.kind() == std::io::ErrorKind::NotFound {
         return Failure::terminal("git was not found on PATH; install git 2.38 or later");
@@ -459,24 +420,6 @@ mod tests {
             failure.message.contains("exit status: 128: fatal: not a git repository"),
             "{failure}"
         );
-    }
-
-    #[tokio::test]
-    async fn a_command_that_waits_for_ever_is_killed_and_the_machine_is_at_fault() {
-        let dir = tempfile::tempdir().unwrap();
-        Git::at(dir.path()).args(["init", "--quiet"]).run().await.unwrap();
-        let hash = Git::at(dir.path()).args(["hash-object", "-w", "--stdin"]).input("text");
-        let hash = hash.text().await.unwrap();
-        let object = dir.path().join(format!(".git/objects/{}/{}", &hash[..2], &hash[2..]));
-        std::fs::remove_file(&object).unwrap();
-        nix::unistd::mkfifo(&object, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let mut read = Git::at(dir.path()).args(["cat-file", "-p", &hash]);
-        read.patience = Duration::from_millis(300);
-        let failure = read.text().await.unwrap_err();
-        assert_eq!(failure.kind, longhaul_engine::FailureKind::Machine);
-        let object = object.canonicalize().unwrap();
-        let end = format!("{} is a named pipe and not a file: remove it", object.display());
-        assert!(failure.message.ends_with(&end), "{failure}");
     }
 
     #[tokio::test]

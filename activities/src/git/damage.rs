@@ -88,8 +88,12 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
         // Every git command would fail, so nothing else can be checked.
         return Ok(configs.into_iter().map(Damage::Config).collect());
     }
-    let mut found: Vec<Damage> =
-        empty_objects(&common.join("objects")).map(Damage::EmptyObject).collect();
+    let objects = common.join("objects");
+    let mut found: Vec<Damage> = empty_objects(&objects).map(Damage::EmptyObject).collect();
+    if pipe_in(&objects).is_some() {
+        // Git could wait at it for ever.
+        return Ok(found);
+    }
     found.extend(head::find(&admin, &common)?);
     let packed = packed::find(&common)?;
     let has_packed = packed.is_none();

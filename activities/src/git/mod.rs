@@ -17,6 +17,7 @@ mod command;
 mod damage;
 mod files;
 mod guard;
+mod hang;
 mod head;
 mod init;
 mod interrupted;

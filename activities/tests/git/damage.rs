@@ -296,3 +296,16 @@ async fn a_branch_that_was_deleted_or_has_no_commit_yet_is_no_damage() {
     let failure = Checkout::containing(&world.root).await.unwrap_err();
     assert!(failure.message.contains("has no commit yet"), "{failure}");
 }
+
+#[tokio::test]
+async fn a_pipe_in_the_place_of_an_object_is_found_without_git() {
+    let world = World::new();
+    let commit = world.at("main");
+    let object = world.root.join(format!(".git/objects/{}/{}", &commit[..2], &commit[2..]));
+    std::fs::remove_file(&object).unwrap();
+    nix::unistd::mkfifo(&object, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let damage = find_damage(&world.root).await.unwrap();
+    assert_eq!(damage, [Damage::EmptyObject(object.canonicalize().unwrap())]);
+    repair(&world.root, &damage[0]).await.unwrap();
+    assert!(!object.exists());
+}
