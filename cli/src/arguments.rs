@@ -5,6 +5,7 @@ mod batch;
 pub(crate) mod look;
 mod maintenance;
 mod rewind;
+pub(crate) mod session;
 mod shared;
 mod steer;
 

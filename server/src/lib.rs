@@ -21,6 +21,7 @@ mod order;
 mod ownership;
 mod project;
 pub mod pruned;
+mod questions;
 mod refused;
 pub mod request;
 mod restart;

@@ -255,6 +255,10 @@ requests! {
     crate::views::Graph,
     crate::views::Tree,
     crate::views::Why,
+    crate::views::ShowHandoff,
+    crate::views::ShowSession,
     crate::views::history::Query,
     crate::views::list::Query,
+    crate::views::session::list::ListSessions,
+    crate::views::session::transcript::Transcript,
 }

@@ -28,8 +28,10 @@ use crate::settings::Driver;
 
 pub use act::ANSWER;
 pub(crate) use act::step;
+pub(crate) use handoff::summary_of;
 pub use handoff::{HandoffAcknowledged, HandoffDecision, HandoffPrepared, summary_tool};
 pub use progress::{SessionPhase, SessionProgress};
+pub use window::Window;
 
 use conversation::Conversation;
 use window::Need;

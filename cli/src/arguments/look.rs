@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, ValueEnum};
 
+use super::session::Session;
 use super::shared::span;
 use super::{OneRun, Output, Within};
 use longhaul_server::views::KINDS;
@@ -30,6 +31,8 @@ pub(crate) enum Look {
     Graph(Graph),
     /// Explain why a run or a feature makes no progress, or why it failed
     Why(Named),
+    /// Look at sessions of agents: their records, conversations and handoffs
+    Session(Session),
     /// Print the JSON Schema of a document that `-o json` prints; without a name, list the names
     Schema(Schema),
 }
