@@ -19,6 +19,7 @@ mod maintenance;
 mod open;
 mod order;
 mod ownership;
+mod prices;
 mod project;
 pub mod pruned;
 mod questions;
@@ -54,6 +55,7 @@ pub use maintenance::{
 pub use open::{Limits, open, workflows};
 pub use order::Order;
 pub use project::{Project, check as check_project, restore_checkouts};
+pub use questions::{AnswerQuestion, Answered};
 pub use refused::refuse_within_session;
 pub use request::{Request, RequestError};
 pub use rewind::{

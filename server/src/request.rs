@@ -238,6 +238,7 @@ requests! {
     crate::maintenance::InspectPages,
     crate::maintenance::Prune,
     crate::maintenance::Unfinished,
+    crate::questions::AnswerQuestion,
     crate::rewind::Fork,
     crate::rewind::ListCheckpoints,
     crate::rewind::RollBack,
@@ -261,4 +262,5 @@ requests! {
     crate::views::list::Query,
     crate::views::session::list::ListSessions,
     crate::views::session::transcript::Transcript,
+    crate::views::usage::ShowUsage,
 }

@@ -39,6 +39,7 @@ documents! {
     "transcript" 1 crate::views::TranscriptDocument,
     "transcript_entry" 1 longhaul_workflows::projection::TranscriptEntry,
     "tree" 1 crate::views::TreeDocument,
+    "usage" 1 crate::views::UsageDocument,
     "why" 1 crate::views::WhyDocument,
 }
 

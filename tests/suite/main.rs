@@ -34,6 +34,7 @@ mod rest;
 mod runs;
 mod sandbox;
 mod secrets;
+mod sessions;
 mod setups;
 mod steer;
 mod tamper;

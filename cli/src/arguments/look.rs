@@ -8,6 +8,7 @@ use clap::{Subcommand, ValueEnum};
 
 use super::session::Session;
 use super::shared::span;
+use super::usage::Usage;
 use super::{OneRun, Output, Within};
 use longhaul_server::views::KINDS;
 use longhaul_workflows::projection::State;
@@ -33,6 +34,8 @@ pub(crate) enum Look {
     Why(Named),
     /// Look at sessions of agents: their records, conversations and handoffs
     Session(Session),
+    /// Show the turns, tokens and cost of agents, by feature, project, model or day
+    Usage(Usage),
     /// Print the JSON Schema of a document that `-o json` prints; without a name, list the names
     Schema(Schema),
 }

@@ -14,6 +14,7 @@ mod suggest;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+pub mod usage;
 pub mod why;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub use session::{
     TranscriptDocument,
 };
 pub use tree::TreeDocument;
+pub use usage::UsageDocument;
 pub use why::WhyDocument;
 
 /// Everything about one run.

@@ -119,7 +119,7 @@ impl View<'_> {
 
 /// The run of a session, if it has one of its own.
 pub(super) fn own_run(session: &Session) -> Option<RunId> {
-    session.call.contains('/').then(|| RunId::new(session.call.clone()).ok()).flatten()
+    session.own_run().and_then(|run| RunId::new(run).ok())
 }
 
 /// The id of a session of a feature run.

@@ -142,6 +142,11 @@ pub struct SessionRecord {
 }
 
 impl Session {
+    /// The id of its run, if it is a run of its own.
+    pub fn own_run(&self) -> Option<&str> {
+        self.call.contains('/').then_some(self.call.as_str())
+    }
+
     /// Applies the report of its agent.
     pub(super) fn end(&mut self, at: DateTime<Utc>, report: &SessionReport) {
         self.ended_at = Some(at);

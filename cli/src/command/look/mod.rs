@@ -7,6 +7,7 @@ mod list;
 mod logs;
 mod session;
 mod tree;
+mod usage;
 mod why;
 
 use std::path::Path;
@@ -34,6 +35,7 @@ pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
         Look::Graph(arguments) => graph::run(data_dir, &arguments).await,
         Look::Why(arguments) => why::run(data_dir, &arguments).await,
         Look::Session(arguments) => session::run(data_dir, arguments).await,
+        Look::Usage(arguments) => usage::run(data_dir, &arguments).await,
         Look::Schema(arguments) => super::schema::run(&arguments),
     }
 }
