@@ -78,6 +78,8 @@ fn a_handoff_is_shown_by_both_sessions() {
     assert_eq!(package["projectState"]["objective"], "Count to two hundred.");
     let text = world.call("session handoff parser/1/1");
     text.exits(0).says("# Handoff of parser").says("## Next steps").says("- Go on counting.");
+    check(world, "handoff", "session handoff parser/1/1");
+    check(world, "handoff-json", "session handoff parser/1/1 -o json");
     let last = world.json("session list parser")["sessions"].as_array().map(Vec::len).unwrap();
     let received = world.json(&format!("session handoff parser/1/{last}"));
     let predecessor = format!("{}/parser/1/{}", hosted.id(), last - 1);

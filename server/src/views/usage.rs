@@ -219,3 +219,99 @@ fn of_feature(events: &[Event]) -> Vec<Entry> {
         .retain(|entry| entry.turns > 0 || !entry.usage.is_zero() || entry.stated_micros.is_some());
     entries
 }
+
+#[cfg(test)]
+mod tests {
+    use longhaul_engine::Payload;
+    use longhaul_engine::event::Cause;
+    use longhaul_workflows::contracts::{AgentFacts, AgentOutcome, SessionEnding};
+
+    use super::*;
+
+    fn event(position: u64, kind: EventKind) -> Event {
+        Event { position, at: DateTime::UNIX_EPOCH, kind }
+    }
+
+    fn begun(copied: Option<&str>) -> Event {
+        let labels = copied.map(|copied| (COPIED.to_owned(), copied.to_owned()));
+        let kind = EventKind::RunStarted {
+            workflow: FeatureWorkflow::NAME.into(),
+            input: Payload::null(),
+            parent: None,
+            labels: labels.into_iter().collect(),
+            cause: Cause::Started,
+        };
+        event(0, kind)
+    }
+
+    fn slot(number: u32) -> Slot {
+        Slot { command: number, call: 0, calls: 1 }
+    }
+
+    fn started(position: u64, number: u32) -> Event {
+        let (slot, name) = (slot(number), RunSession::NAME.to_owned());
+        let input = Payload::null();
+        event(position, EventKind::ActivityStarted { slot, name, input, attempt: 1 })
+    }
+
+    fn progressed(position: u64, number: u32, output: u64) -> Event {
+        let usage = Usage { output, ..Usage::default() };
+        let progress = AgentProgress { usage, ..AgentProgress::default() };
+        let details = Payload::of(&progress);
+        event(position, EventKind::ActivityProgressed { slot: slot(number), details })
+    }
+
+    fn completed(position: u64, number: u32, output: u64) -> Event {
+        let facts = AgentFacts {
+            driver: "claude".into(),
+            version: None,
+            model: Some("opus".into()),
+            conversation: None,
+            outcome: AgentOutcome::Completed,
+            usage: Usage { output, ..Usage::default() },
+            turns: Some(2),
+            cost_micros: Some(5),
+            refused: Vec::new(),
+        };
+        let report = SessionReport {
+            agent: Some(facts),
+            ..SessionReport::without_agent(SessionEnding::ClaimsDone)
+        };
+        let kind = EventKind::ActivityCompleted {
+            slot: slot(number),
+            name: RunSession::NAME.into(),
+            input: Payload::null(),
+            attempt: 1,
+            output: Payload::of(&report),
+        };
+        event(position, kind)
+    }
+
+    #[track_caller]
+    fn expect(events: &[Event], outputs: &[u64]) {
+        let entries = of_feature(events);
+        let found: Vec<u64> = entries.iter().map(|entry| entry.usage.output).collect();
+        assert_eq!(found, outputs);
+    }
+
+    #[test]
+    fn a_report_replaces_the_progress_of_its_session() {
+        let events = [begun(None), started(1, 1), progressed(2, 1, 7), completed(3, 1, 9)];
+        expect(&events, &[9]);
+        expect(&events[..3], &[7]);
+        expect(&events[..2], &[]);
+    }
+
+    #[test]
+    fn copied_events_stay_with_their_origin() {
+        let events = [
+            begun(Some("4")),
+            started(1, 1),
+            progressed(2, 1, 7),
+            completed(3, 1, 9),
+            started(4, 2),
+            completed(5, 2, 11),
+        ];
+        expect(&events, &[11]);
+    }
+}
