@@ -171,7 +171,7 @@ mod tests {
             ("colour=red", "label.NAME"),
             ("label.=x", "label.NAME"),
             ("status=asleep", "`asleep` is none of pending, running"),
-            ("kind=run", "`run` is none of project, feature, batch"),
+            ("kind=run", "`run` is none of project, feature, session, batch"),
         ];
         for (wrong, expected) in wrong {
             let refused = wrong.parse::<Filter>().unwrap_err();

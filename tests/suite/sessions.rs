@@ -100,6 +100,31 @@ fn a_handoff_is_shown_by_both_sessions() {
     let steps = |number: u32| transcript.matches(&format!("step {number} of 200")).count();
     assert_eq!((1..5).map(steps).collect::<Vec<_>>(), [1, 1, 1, 1], "{transcript}");
     each_token_is_counted_once(&hosted, last);
+    files_have_the_records(&hosted, last);
+}
+
+/// The files for people say the same as `session show`.
+fn files_have_the_records(hosted: &Hosted, sessions: usize) {
+    for number in [1, sessions] {
+        let file = format!(".longhaul/sessions/session-{number:03}.json");
+        let record: Value = serde_json::from_str(&hosted.world.project.read(&file)).unwrap();
+        let shown = hosted.world.json(&format!("session show parser/1/{number}"));
+        let commits = |document: &Value| -> Vec<Value> {
+            let checkpoints = document["checkpoints"].as_array().unwrap().iter();
+            checkpoints.map(|checkpoint| checkpoint["commit"].clone()).collect()
+        };
+        assert_eq!(commits(&record), commits(&shown), "{record:#}\n{shown:#}");
+        assert_eq!(record["status"], "completed", "{record:#}");
+        assert_eq!(record["completed_steps"], shown["completed_steps"]);
+        assert_eq!(record["current_step"], Value::Null);
+        let summary = record["context_summary"].as_str().unwrap();
+        assert!(summary.contains("Count to two hundred."), "{summary}");
+        let triggers: Vec<_> = record["checkpoints"].as_array().unwrap().iter().collect();
+        if number == 1 {
+            let has = |name: &str| triggers.iter().any(|one| one["trigger"] == name);
+            assert!(has("pre-overflow") && has("handoff"), "{record:#}");
+        }
+    }
 }
 
 /// The ledger has what the sessions have counted themselves, also those with summaries.
