@@ -5,8 +5,10 @@ mod batch;
 pub(crate) mod look;
 mod maintenance;
 mod rewind;
+pub(crate) mod session;
 mod shared;
 mod steer;
+pub(crate) mod usage;
 
 use std::path::PathBuf;
 
@@ -17,7 +19,7 @@ pub(crate) use batch::{Batch, Shown};
 pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
 pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
 pub(crate) use shared::{Asked, AtOnce, OneRun, Within};
-pub(crate) use steer::{Answer, Signal, Steer, Tell, Text};
+pub(crate) use steer::{Answer, Reply, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
                           3 suspended (a person or a limit is waited for) · 4 operational (log, disk, git) · 5 partial";
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Signal(Signal),
     /// Send the agent of a feature a note for its next session
     Steer(Text),
+    /// Answer the question of an agent that waits for a person
+    Answer(Reply),
     /// Approve the merge of features that wait for approval
     Approve(Answer),
     /// Send features that wait for approval back to their agents, with the reason --why

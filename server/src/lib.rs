@@ -19,8 +19,10 @@ mod maintenance;
 mod open;
 mod order;
 mod ownership;
+mod prices;
 mod project;
 pub mod pruned;
+mod questions;
 mod refused;
 pub mod request;
 mod restart;
@@ -53,6 +55,7 @@ pub use maintenance::{
 pub use open::{Limits, open, workflows};
 pub use order::Order;
 pub use project::{Project, check as check_project, restore_checkouts};
+pub use questions::{AnswerQuestion, Answered};
 pub use refused::{refuse_out_of_reach, refuse_within_session};
 pub use request::{Request, RequestError};
 pub use rewind::{

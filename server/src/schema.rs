@@ -29,10 +29,17 @@ macro_rules! documents {
 documents! {
     "describe" 1 crate::views::DescribeDocument,
     "graph" 1 crate::views::GraphDocument,
+    "handoff" 1 crate::views::HandoffDocument,
     "list" 1 crate::views::ListDocument,
     "listed" 1 crate::views::list::RunLine,
+    "listed_session" 1 crate::views::SessionLine,
+    "session" 1 crate::views::SessionDocument,
+    "sessions" 1 crate::views::SessionsDocument,
     "status" 1 crate::status::StatusDocument,
+    "transcript" 1 crate::views::TranscriptDocument,
+    "transcript_entry" 1 longhaul_workflows::projection::TranscriptEntry,
     "tree" 1 crate::views::TreeDocument,
+    "usage" 1 crate::views::UsageDocument,
     "why" 1 crate::views::WhyDocument,
 }
 

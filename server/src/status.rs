@@ -1,6 +1,7 @@
 //! The status of a project: one document, printed as a table or as JSON.
 
 mod line;
+mod sessions;
 
 use std::collections::BTreeMap;
 use std::path::Path;

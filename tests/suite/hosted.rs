@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// A project whose built-in agent speaks to a scripted model.
-struct Hosted {
-    world: World,
-    server: ModelServer,
+pub(super) struct Hosted {
+    pub(super) world: World,
+    pub(super) server: ModelServer,
 }
 
 impl Hosted {
-    fn new(
+    pub(super) fn new(
         plans: &[Plan],
         settings: &str,
         options: Options,
@@ -47,7 +47,7 @@ impl Hosted {
         project.commit("The built-in agent");
     }
 
-    fn id(&self) -> String {
+    pub(super) fn id(&self) -> String {
         crate::world::id_of(&self.world.project)
     }
 
@@ -82,12 +82,12 @@ fn is_work(event: &Value) -> bool {
 }
 
 /// The number of results in a conversation, and so of the calls made.
-fn results(request: &Request) -> usize {
+pub(super) fn results(request: &Request) -> usize {
     request.parts().filter(|part| matches!(part, Part::Result(_))).count()
 }
 
 /// The feature of a conversation.
-fn feature(request: &Request) -> String {
+pub(super) fn feature(request: &Request) -> String {
     let prompt = request.parts().find_map(|part| match part {
         Part::Text(text) => text.split('`').nth(1).map(str::to_owned),
         _ => None,
@@ -96,7 +96,7 @@ fn feature(request: &Request) -> String {
 }
 
 /// Writes the file that the check wants, in three steps.
-fn works(request: &Request) -> Reply {
+pub(super) fn works(request: &Request) -> Reply {
     let file = format!("{}.txt", feature(request));
     match results(request) {
         0 => Answer::text("I look first.").and_call("list", "{}").into(),
@@ -128,7 +128,7 @@ fn the_built_in_agent_works_through_a_backlog() {
 
 /// Works in many steps, each with much output; counts them in a file of the tree, so that a fresh
 /// session knows how far the work is.
-fn works_long(request: &Request) -> Reply {
+pub(super) fn works_long(request: &Request) -> Reply {
     if let Some(Part::Text(last)) = request.turns.last().and_then(|turn| turn.parts.last())
         && last.starts_with("The context window is nearly full")
     {
@@ -154,7 +154,7 @@ fn counted(result: &str) -> u32 {
     result.split(' ').nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-const SMALL: &str = "[agent.context]\nwindow = 8000\ncompactions = 1\n";
+pub(super) const SMALL: &str = "[agent.context]\nwindow = 8000\ncompactions = 1\n";
 
 #[test]
 fn a_small_window_costs_summaries_and_handoffs_and_loses_no_step() {

@@ -35,6 +35,7 @@ mod rest;
 mod runs;
 mod sandbox;
 mod secrets;
+mod sessions;
 mod setups;
 mod steer;
 mod tamper;

@@ -153,7 +153,7 @@ pub(super) fn id_of(project: &Project) -> String {
 }
 
 /// The commands that look for features in the project of `--dir`.
-const IN_A_PROJECT: [&str; 21] = [
+const IN_A_PROJECT: [&str; 24] = [
     "describe",
     "history",
     "logs",
@@ -175,6 +175,9 @@ const IN_A_PROJECT: [&str; 21] = [
     "replay",
     "export",
     "tree",
+    "session",
+    "usage",
+    "answer",
 ];
 
 /// A text is what was recorded.

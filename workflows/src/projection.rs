@@ -1,12 +1,15 @@
 //! Projections of histories and published values, shared by all views, files and pages.
 
 mod audit;
+mod conversation;
 mod project;
 mod run;
 mod session;
 mod state;
+mod transcript;
 
 pub use audit::{Action, AuditEntry, MailboxEntry};
+pub use conversation::{ModelUse, Sealing, SessionView};
 pub use project::ProjectView;
 pub use run::{
     ActivityCounts, Candidate, CheckRun, FailureClass, LastFailure, RunView, Segment, SegmentCause,
@@ -14,3 +17,4 @@ pub use run::{
 };
 pub use session::{Session, SessionState, Step};
 pub use state::State;
+pub use transcript::{Said, TranscriptEntry};

@@ -28,8 +28,10 @@ use crate::settings::Driver;
 
 pub use act::ANSWER;
 pub(crate) use act::step;
+pub(crate) use handoff::summary_of;
 pub use handoff::{HandoffAcknowledged, HandoffDecision, HandoffPrepared, summary_tool};
 pub use progress::{SessionPhase, SessionProgress};
+pub use window::Window;
 
 use conversation::Conversation;
 use window::Need;
@@ -65,7 +67,7 @@ pub struct SessionStart {
 impl SessionStart {
     /// The run of the feature, which decides about handoffs. Its id is not part of the input: a
     /// fork copies the input of a session, and has another id.
-    fn feature_run(&self) -> Option<RunId> {
+    pub fn feature_run(&self) -> Option<RunId> {
         RunId::new(self.id.as_str().rsplit_once('/')?.0).ok()
     }
 }

@@ -11,6 +11,7 @@ use longhaul_workflows::narrative::Kind;
 use longhaul_workflows::project::FeatureView;
 use longhaul_workflows::projection::Tested;
 
+use super::hosted::HostedSessions;
 use super::project::ProjectRun;
 use super::run::FeatureRun;
 use super::text::{iso, one_line};
@@ -24,6 +25,8 @@ const HISTORY_TEXT: usize = 300;
 pub(super) struct Fold {
     pub(super) project: ProjectRun,
     pub(super) runs: BTreeMap<RunId, FeatureRun>,
+    /// The sessions that are runs.
+    pub(super) hosted: HostedSessions,
     pub(super) history: Timeline<HistoryItem>,
     /// Lines of the session log.
     pub(super) log: Timeline<String>,
@@ -48,6 +51,7 @@ impl Fold {
         Self {
             project: ProjectRun::new(project),
             runs: BTreeMap::new(),
+            hosted: HostedSessions::default(),
             history: Timeline::default(),
             log: Timeline::default(),
             last_at: None,
@@ -88,7 +92,9 @@ impl Fold {
 
     fn apply_feature(&mut self, id: &RunId, events: &[Event], entries: &mut Vec<TimelineEntry>) {
         if !self.runs.contains_key(id) {
-            let Some(run) = FeatureRun::of(&self.project.id, id) else { return };
+            let Some(run) = FeatureRun::of(&self.project.id, id) else {
+                return self.apply_session(id, events);
+            };
             self.runs.insert(id.clone(), run);
         }
         let Some(run) = self.runs.get_mut(id) else { return };
@@ -113,6 +119,17 @@ impl Fold {
             }
         }
         entries.append(&mut run.entries);
+    }
+
+    /// Applies the events of a run below that of a feature, whose record they change.
+    fn apply_session(&mut self, id: &RunId, events: &[Event]) {
+        self.hosted.apply(id, events);
+        let above = id.as_str().rsplit_once('/').and_then(|(above, _)| RunId::new(above).ok());
+        let Some(run) = above.and_then(|above| self.runs.get_mut(&above)) else { return };
+        let place = run.view.sessions.iter().rposition(|it| it.own_run() == Some(id.as_str()));
+        if let Some(written) = place.and_then(|place| run.written.get_mut(place)) {
+            *written = None;
+        }
     }
 
     fn note(&mut self, TimelineEntry { key, feature, entry, .. }: &TimelineEntry) {

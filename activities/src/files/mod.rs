@@ -26,6 +26,7 @@
 
 mod error;
 mod fold;
+mod hosted;
 mod list;
 mod locks;
 mod place;

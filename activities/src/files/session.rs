@@ -5,6 +5,7 @@ use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::projection::{Session, SessionState, Step};
 use serde::Serialize;
 
+use super::hosted::Hosted;
 use super::run::FeatureRun;
 use super::text::{clean, end_of, precise};
 
@@ -39,12 +40,29 @@ struct Checkpoint<'a> {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn of(run: &'a FeatureRun, session: &'a Session) -> Self {
+    pub(super) fn of(
+        run: &'a FeatureRun,
+        session: &'a Session,
+        hosted: Option<&'a Hosted>,
+    ) -> Self {
         let record = &session.record;
         let id = run.session_id(session);
         let (completed, pending): (Vec<Step>, Vec<Step>) =
             Step::ALL.into_iter().partition(|step| record.steps.contains(step));
-        let doing = run.view.progress.step.as_str();
+        let step = hosted.map(|hosted| hosted.step.as_str()).filter(|step| !step.is_empty());
+        let is_working = session.state == SessionState::Working;
+        let doing = step.filter(|_| is_working).unwrap_or(run.view.progress.step.as_str());
+        let last_activity =
+            hosted.and_then(|hosted| hosted.last_at).max(Some(record.last_activity));
+        let own = hosted.into_iter().flat_map(|hosted| &hosted.checkpoints);
+        let own = own.map(|checkpoint| Checkpoint {
+            id: format!("{id}-h{}", checkpoint.position),
+            created_at: precise(checkpoint.at),
+            step: checkpoint.step.clone(),
+            trigger: trigger(&checkpoint.step),
+            commit: &checkpoint.commit,
+            position: checkpoint.position,
+        });
         let checkpoints = record.checkpoints.iter().map(|(position, at, commit)| Checkpoint {
             id: format!("{id}-c{position}"),
             created_at: precise(*at),
@@ -54,12 +72,12 @@ impl<'a> Record<'a> {
             position: *position,
         });
         Self {
-            checkpoints: checkpoints.collect(),
-            id,
+            checkpoints: own.chain(checkpoints).collect(),
+            id: id.clone(),
             feature: &run.feature,
             run: &run.id,
             started_at: precise(session.started_at),
-            last_activity: precise(record.last_activity),
+            last_activity: precise(last_activity.unwrap_or(record.last_activity)),
             current_step: Some(doing).filter(|doing| !record.is_closed && !doing.is_empty()),
             completed_steps: completed.into_iter().map(Step::name).collect(),
             pending_steps: pending.into_iter().map(Step::name).collect(),
@@ -73,6 +91,15 @@ impl<'a> Record<'a> {
                 }
             },
         }
+    }
+}
+
+/// The trigger of a checkpoint in the middle of a session.
+fn trigger(step: &str) -> &'static str {
+    match step.rsplit_once(", ") {
+        Some((_, "handoff")) => "handoff",
+        Some((_, "pre-overflow checkpoint")) => "pre-overflow",
+        _ => "auto",
     }
 }
 

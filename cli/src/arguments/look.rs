@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, ValueEnum};
 
+use super::session::Session;
 use super::shared::span;
+use super::usage::Usage;
 use super::{OneRun, Output, Within};
 use longhaul_server::views::KINDS;
 use longhaul_workflows::projection::State;
@@ -30,6 +32,10 @@ pub(crate) enum Look {
     Graph(Graph),
     /// Explain why a run or a feature makes no progress, or why it failed
     Why(Named),
+    /// Look at sessions of agents: their records, conversations and handoffs
+    Session(Session),
+    /// Show the turns, tokens and cost of agents, by feature, project, model or day
+    Usage(Usage),
     /// Print the JSON Schema of a document that `-o json` prints; without a name, list the names
     Schema(Schema),
 }

@@ -2,7 +2,7 @@
 
 use longhaul_server::Filter;
 
-use super::{Asked, Output, Within};
+use super::{Asked, OneRun, Output, Within};
 
 /// The common arguments of orders.
 #[derive(Debug, clap::Args)]
@@ -45,6 +45,19 @@ pub(crate) struct Answer {
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
     pub(crate) tell: Tell,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reply {
+    #[command(flatten)]
+    pub(crate) one: OneRun,
+    /// The answer
+    pub(crate) text: String,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,6 @@
 //! The commands, one per file.
 
+mod answer;
 mod batch;
 mod bench;
 mod completions;
@@ -63,6 +64,7 @@ async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
         Command::Terminate(steer) => steer::projects(data_dir, steer, Order::Terminate).await,
         Command::Signal(signal) => steer::signal(data_dir, signal).await,
         Command::Steer(text) => steer::text(data_dir, text).await,
+        Command::Answer(reply) => answer::run(data_dir, reply).await,
         Command::Approve(answer) => steer::answer(data_dir, answer, Order::Approve).await,
         Command::Deny(answer) => steer::answer(data_dir, answer, Order::Deny).await,
         Command::Fork(fork) => rewind::fork(data_dir, fork).await,

@@ -43,6 +43,17 @@ pub(super) async fn run_or_dir(
     Ok(Ok(Project::at(path).await?.id))
 }
 
+/// The name of a scope: a project by its directory, else a run or a feature.
+pub(super) async fn scope(text: &str, dir: &Path) -> Result<Name> {
+    let path = Path::new(text);
+    if path.is_dir()
+        && let Some(project) = Project::known_at(path).await
+    {
+        return Ok(Name { text: project.id.to_string(), project: None, whole: true });
+    }
+    name(text, dir).await
+}
+
 /// Resolves a project by its directory, its id, or a prefix of the id.
 pub(super) async fn project(access: &Client, text: &str) -> Result<RunId> {
     if Path::new(text).is_dir() {

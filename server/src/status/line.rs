@@ -177,7 +177,9 @@ impl Lines<'_> {
         let progress = FeatureProgress::published(&self.store.published(run).await?);
         let stuck = self.stuck.get(run);
         line.take_run(run, &head, progress, stuck);
-        Ok((line, stuck.is_none() && head.is_active(self.is_running)))
+        let has_active_session = self.take_sessions(&mut line, run).await?;
+        let is_active = head.is_active(self.is_running) || has_active_session;
+        Ok((line, stuck.is_none() && is_active))
     }
 
     /// The requester of a termination or cancellation, and the reason.

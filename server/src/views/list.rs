@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use longhaul_engine::{RunId, Status, StoreError, Summary};
+use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::narrative;
 use longhaul_workflows::projection::{MailboxEntry, State};
+use longhaul_workflows::session::SessionWorkflow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::outcomes::Outcomes;
 use super::{Header, View, project_and_feature};
 use crate::head::RunHead;
+use crate::questions;
 
 /// Filter and page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +72,7 @@ pub struct RunLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub parent: Option<RunId>,
-    /// Why it is paused, parked or failed.
+    /// Why it is paused, parked or failed, or the question that its agent asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Requests of people that it has not taken yet.
@@ -183,7 +186,17 @@ impl View<'_> {
         let state = outcomes.state(self.store, &run, &summary).await?;
         let head = if state.is_over() { None } else { RunHead::of(self.store, &run).await? };
         let pending = head.map(|head| head.pending()).unwrap_or_default();
-        Ok(RunLine { pending, ..RunLine::of(run, summary, state) })
+        let may_ask = [FeatureWorkflow::NAME, SessionWorkflow::NAME].contains(&&*summary.workflow);
+        let question = if may_ask {
+            questions::question_of(self.store, &run, &summary.status).await?
+        } else {
+            None
+        };
+        let mut line = RunLine { pending, ..RunLine::of(run, summary, state) };
+        if let Some(question) = question {
+            line.reason = Some(format!("asks: {} → {}", question.text.trim(), question.remedy()));
+        }
+        Ok(line)
     }
 }
 

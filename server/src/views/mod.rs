@@ -8,10 +8,13 @@ pub mod history;
 pub mod list;
 mod names;
 mod outcomes;
+mod scope;
+pub mod session;
 mod suggest;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+pub mod usage;
 pub mod why;
 
 use std::collections::BTreeMap;
@@ -32,7 +35,12 @@ pub use list::ListDocument;
 use names::Found;
 pub use names::{KINDS, Name, project_and_feature};
 pub use outcomes::Outcomes;
+pub use session::{
+    HandoffDocument, SessionDocument, SessionLine, SessionsDocument, ShowHandoff, ShowSession,
+    TranscriptDocument,
+};
 pub use tree::TreeDocument;
+pub use usage::UsageDocument;
 pub use why::WhyDocument;
 
 /// Everything about one run.
@@ -103,6 +111,21 @@ reads!(Tree, "tree", TreeDocument, |self, view| {
     Ok(view.tree(&run).await?)
 });
 reads!(Why, "why", WhyDocument, |self, view| view.why(self.name, self.list).await);
+
+reads!(session::list::ListSessions, "list_sessions", SessionsDocument, |self, view| {
+    view.sessions(&self).await
+});
+reads!(ShowSession, "show_session", SessionDocument, |self, view| {
+    let session = view.session(&self.0).await?;
+    Ok(view.session_record(&session).await?)
+});
+reads!(ShowHandoff, "show_handoff", HandoffDocument, |self, view| {
+    View::handoff(view.session(&self.0).await?)
+});
+reads!(session::transcript::Transcript, "transcript", TranscriptDocument, |self, view| {
+    let session = view.session(&self.name).await?;
+    view.transcript(&session, self.from)
+});
 
 impl View<'_> {
     async fn why(

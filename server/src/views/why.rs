@@ -5,6 +5,7 @@ mod feature;
 mod project;
 mod reason;
 mod run;
+mod session;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RequestedBy, RunId};
@@ -98,6 +99,8 @@ pub enum Kind {
     Message,
     /// The approval of a person.
     Approval,
+    /// The answer of a person to a question of its agent.
+    Question,
     /// A request of a person that it has not taken yet.
     Pending,
     /// A person paused it.

@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use longhaul_engine::{Activity, Delays, Policy};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{ApiSettings, EnvSource};
@@ -185,7 +186,7 @@ pub enum ModelStop {
 }
 
 /// Tokens of one or several answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Input tokens that were neither read from nor written to the provider's cache.
     pub input: u64,

@@ -104,12 +104,14 @@ pub struct Summary {
 }
 
 /// The package that one session leaves for the next.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Handoff {
     /// The session that ends.
+    #[schemars(with = "String")]
     pub previous_session_id: RunId,
     /// The session that continues.
+    #[schemars(with = "String")]
     pub new_session_id: RunId,
     /// The project.
     pub project_name: String,

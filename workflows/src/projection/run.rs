@@ -420,6 +420,7 @@ impl RunView {
             segment,
             position: event.position,
             is_copied: self.is_copied(event),
+            driver: input.agent.driver,
             last_activity: event.at,
             ..SessionRecord::default()
         };

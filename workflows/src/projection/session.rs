@@ -7,7 +7,8 @@ use longhaul_engine::Position;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::contracts::{SessionEnding, SessionReason, SessionReport};
+use crate::contracts::{AgentFacts, SessionEnding, SessionReason, SessionReport};
+use crate::settings::Driver;
 
 /// The steps of work from a session to the target branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +69,20 @@ pub enum SessionState {
     Failed,
 }
 
+impl SessionState {
+    /// The state after an ending, with the reason of a failure.
+    pub(super) fn after(ending: &SessionEnding) -> (Self, Option<String>) {
+        match ending {
+            SessionEnding::ClaimsDone => (Self::ClaimsDone, None),
+            SessionEnding::ContextFull => (Self::ContextFull, None),
+            SessionEnding::Landed { .. } => (Self::Landed, None),
+            SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
+                (Self::Failed, Some(reason.clone()))
+            }
+        }
+    }
+}
+
 /// One session of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
@@ -120,23 +135,26 @@ pub struct SessionRecord {
     pub checkpoints: Vec<(Position, DateTime<Utc>, String)>,
     /// Whether no further event belongs to it.
     pub is_closed: bool,
+    /// The driver that the settings name.
+    pub driver: Driver,
+    /// The facts of its report about the agent.
+    pub agent: Option<AgentFacts>,
 }
 
 impl Session {
+    /// The id of its run, if it is a run of its own.
+    pub fn own_run(&self) -> Option<&str> {
+        self.call.contains('/').then_some(self.call.as_str())
+    }
+
     /// Applies the report of its agent.
     pub(super) fn end(&mut self, at: DateTime<Utc>, report: &SessionReport) {
         self.ended_at = Some(at);
         self.seconds = Some(std::time::Duration::from_millis(report.duration_ms).as_secs_f64());
         self.log = Some(report.log.clone());
         self.record.notes.push(report.notes.clone());
-        (self.state, self.failure) = match &report.ending {
-            SessionEnding::ClaimsDone => (SessionState::ClaimsDone, None),
-            SessionEnding::ContextFull => (SessionState::ContextFull, None),
-            SessionEnding::Landed { .. } => (SessionState::Landed, None),
-            SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
-                (SessionState::Failed, Some(reason.clone()))
-            }
-        };
+        self.record.agent.clone_from(&report.agent);
+        (self.state, self.failure) = SessionState::after(&report.ending);
         if self.state != SessionState::Failed {
             self.record.steps.insert(Step::Session);
         }

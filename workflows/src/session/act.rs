@@ -4,7 +4,9 @@ use longhaul_engine::{
     Child, Context, ContextExt, Filter, Outcome, Payload, Received, RunId, Stop,
 };
 
-use crate::contracts::{SessionEnding, SessionReport, ToolCall, ToolOutcome, ToolUse, UseTool};
+use crate::contracts::{
+    SessionEnding, SessionReport, Summary, ToolCall, ToolOutcome, ToolUse, UseTool,
+};
 use crate::feature::Note;
 
 use super::tools::{NoteKind, ToolArgs};
@@ -36,7 +38,7 @@ impl Session {
                 Ok(said("The session ends."))
             }
             ToolArgs::Note { kind, text } => {
-                self.note(kind, text);
+                self.summary.note(kind, text);
                 Ok(said("Noted."))
             }
             ToolArgs::Ask { question } => self.ask_person(context, question).await,
@@ -59,15 +61,6 @@ impl Session {
             held_out: session.held_out.clone(),
             call: call.clone(),
         }
-    }
-
-    fn note(&mut self, kind: NoteKind, text: String) {
-        let notes = match kind {
-            NoteKind::Progress => &mut self.summary.completed,
-            NoteKind::Decision => &mut self.summary.decisions,
-            NoteKind::Avoid => &mut self.summary.avoid,
-        };
-        notes.push(text);
     }
 
     /// Waits until a person answers, however long that takes.
@@ -175,6 +168,18 @@ impl Session {
                 Err(stop) => return Err(stop),
             }
         }
+    }
+}
+
+impl Summary {
+    /// Adds a note of the model.
+    pub(crate) fn note(&mut self, kind: NoteKind, text: String) {
+        let notes = match kind {
+            NoteKind::Progress => &mut self.completed,
+            NoteKind::Decision => &mut self.decisions,
+            NoteKind::Avoid => &mut self.avoid,
+        };
+        notes.push(text);
     }
 }
 

@@ -140,8 +140,7 @@ impl Session {
             // What the session has noted remains.
             return Ok(());
         }
-        let summary = answer.blocks.iter().find_map(summary_in);
-        self.summary.replace(summary.unwrap_or_else(|| text_of(&answer.blocks)));
+        self.summary.replace(summary_of(&answer.blocks));
         Ok(())
     }
 
@@ -190,6 +189,11 @@ impl Session {
 /// How often a provider may refuse the conversation of one session as too long.
 const MOST_OVERFLOWS: u32 = 5;
 
+/// The summary in an answer: the call of its tool, else the text.
+pub(crate) fn summary_of(blocks: &[Block]) -> Summary {
+    blocks.iter().find_map(summary_in).unwrap_or_else(|| text_of(blocks))
+}
+
 fn summary_in(block: &Block) -> Option<Summary> {
     let call = tool_call(block).filter(|call| call.name == SUMMARY)?;
     serde_json::from_str(&call.input).ok()
@@ -223,7 +227,7 @@ fn text_of(blocks: &[Block]) -> Summary {
 
 impl Summary {
     /// Takes a newer summary. Decisions and approaches to avoid are never lost.
-    fn replace(&mut self, newer: Self) {
+    pub(crate) fn replace(&mut self, newer: Self) {
         let before = std::mem::replace(self, newer);
         keep(&mut self.decisions, before.decisions);
         keep(&mut self.avoid, before.avoid);

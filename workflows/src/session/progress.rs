@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::Usage;
@@ -10,7 +11,7 @@ use super::SessionStart;
 use super::window::Window;
 
 /// The phase of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionPhase {
     /// It waits until the predecessor has handed its work over.

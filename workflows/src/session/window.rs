@@ -59,7 +59,7 @@ impl Window {
     }
 
     /// The filled part, with `unsent` tokens that the next call adds.
-    pub(super) fn share(&self, unsent: u64) -> f64 {
+    pub fn share(&self, unsent: u64) -> f64 {
         part(self.used + unsent, self.size)
     }
 

@@ -132,7 +132,7 @@ fn facts(terminal: Terminal, document: &DescribeDocument) -> String {
 }
 
 /// A name and its value; a multi-line value is printed below the name.
-fn line(terminal: Terminal, name: &str, value: &str) -> String {
+pub(super) fn line(terminal: Terminal, name: &str, value: &str) -> String {
     const COLUMN: usize = 12;
     let body = terminal.indented(COLUMN, value);
     format!("{:<COLUMN$}{}", format!("{name}:"), body.trim_start())
@@ -160,15 +160,20 @@ fn session(session: &Session) -> Vec<String> {
     ]
 }
 
-fn ended(session: &Session) -> String {
-    let how = match session.state {
+/// A state of a session in words.
+pub(super) fn state(state: SessionState) -> &'static str {
+    match state {
         SessionState::Working => "working",
         SessionState::Interrupted => "interrupted",
         SessionState::ClaimsDone => "claims done",
         SessionState::ContextFull => "context full",
         SessionState::Landed => "landed",
         SessionState::Failed => "failed",
-    };
+    }
+}
+
+fn ended(session: &Session) -> String {
+    let how = state(session.state);
     session
         .failure
         .as_ref()

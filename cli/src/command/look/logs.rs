@@ -1,4 +1,6 @@
-//! `longhaul logs`: prints the session output files of a run.
+//! `longhaul logs`: prints the session output files of a run, or the conversations of its sessions.
+
+mod conversation;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -18,6 +20,7 @@ use crate::term::Cleaner;
 use longhaul_server::views::{Describe, DescribeDocument, Name};
 use longhaul_server::{Watch, pruned};
 use longhaul_workflows::projection::Session;
+use longhaul_workflows::session::SessionWorkflow;
 
 /// Read buffer size.
 const PIECE: usize = 64 * 1024;
@@ -33,6 +36,10 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         let document = &follower.document;
         if let Some(at) = &document.pruned_at {
             return Err(usage(pruned::refusal(document.run.header.id(), at)));
+        }
+        if document.run.workflow == SessionWorkflow::NAME {
+            conversation::show(data_dir, &follower.name.text, arguments.follow).await?;
+            return Ok(Exit::Ok);
         }
         if let Some(index) = chosen(document, arguments, last_shown)? {
             last_shown = index + 1;
@@ -123,6 +130,9 @@ impl<'a> Follower<'a> {
 
     /// Shows a session; follows a running one to its end.
     async fn show(&mut self, index: usize) -> Result<()> {
+        if let Some(session) = self.document.sessions.get(index).and_then(Session::own_run) {
+            return conversation::show(self.data_dir, session, self.arguments.follow).await;
+        }
         let mut output = SessionOutput::new(self.arguments.raw);
         loop {
             let session = self

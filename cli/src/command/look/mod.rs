@@ -5,7 +5,9 @@ mod graph;
 mod history;
 mod list;
 mod logs;
+mod session;
 mod tree;
+mod usage;
 mod why;
 
 use std::path::Path;
@@ -32,6 +34,8 @@ pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
         Look::Tree(arguments) => tree::run(data_dir, &arguments).await,
         Look::Graph(arguments) => graph::run(data_dir, &arguments).await,
         Look::Why(arguments) => why::run(data_dir, &arguments).await,
+        Look::Session(arguments) => session::run(data_dir, arguments).await,
+        Look::Usage(arguments) => usage::run(data_dir, &arguments).await,
         Look::Schema(arguments) => super::schema::run(&arguments),
     }
 }

@@ -103,6 +103,9 @@ impl View<'_> {
         if let Some(reason) = held_by_project(run, &project) {
             return Ok(reason);
         }
+        if let Some(reason) = self.of_session(run, line, view).await? {
+            return Ok(reason);
+        }
         let is_feature = line.workflow == FeatureWorkflow::NAME;
         let step = view.progress.step.as_str();
         match &view.waits {
@@ -131,7 +134,7 @@ impl View<'_> {
     }
 
     /// In progress, if a process runs it.
-    fn working(&self, what: &str) -> Reason {
+    pub(super) fn working(&self, what: &str) -> Reason {
         if self.is_running {
             return Reason::of(Kind::Working, format!("It is working: {what}."));
         }

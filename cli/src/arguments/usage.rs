@@ -1,0 +1,58 @@
+//! The arguments of `usage`.
+
+use clap::ValueEnum;
+use longhaul_server::views::usage;
+
+use super::Within;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Usage {
+    /// A project (its directory or its id), feature, run or session [default: all projects]
+    #[arg(value_name = "DIR|FEATURE|ID")]
+    pub(crate) target: Option<String>,
+    /// The subject of a row
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) by: By,
+    #[command(flatten)]
+    pub(crate) within: Within,
+    /// Output format
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Ledger,
+}
+
+/// The subject of a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Features
+    #[default]
+    Feature,
+    /// Projects
+    Project,
+    /// Models
+    Model,
+    /// Days in UTC
+    Day,
+}
+
+impl From<By> for usage::UsageBy {
+    fn from(by: By) -> Self {
+        match by {
+            By::Feature => Self::Feature,
+            By::Project => Self::Project,
+            By::Model => Self::Model,
+            By::Day => Self::Day,
+        }
+    }
+}
+
+/// Output formats of the ledger.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Ledger {
+    /// Text for people
+    #[default]
+    Table,
+    /// One JSON document with a `schema`
+    Json,
+    /// Comma-separated values with a header; an unknown cost is empty
+    Csv,
+}

@@ -1,0 +1,32 @@
+//! `longhaul answer`.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::steer::ToldDocument;
+use super::terminal;
+use crate::arguments::{Output, Reply};
+use crate::document;
+use crate::exit::Exit;
+use crate::term;
+use longhaul_server::{AnswerQuestion, Answered};
+
+pub(super) async fn run(data_dir: &Path, reply: Reply) -> Result<Exit> {
+    let client = super::reach(data_dir).await?;
+    let run = super::named::run(&client, &reply.one.run, &reply.one.within.dir).await?;
+    let request = reply.asked.request();
+    let answer = AnswerQuestion { run, text: reply.text, request: request.clone() };
+    let Answered { session, question, waits } = super::call(&client, answer).await?;
+    let when = if waits { ", when it is run again" } else { "" };
+    match reply.output {
+        Output::Table => {
+            terminal::print(format!("{session}  answered{when}"));
+            term::say(format!("its question was: {}", terminal::safe(&question)));
+        }
+        Output::Json => {
+            document::print(ToldDocument::of_one("answer", session.as_str(), waits, &request))?;
+        }
+    }
+    Ok(Exit::Ok)
+}

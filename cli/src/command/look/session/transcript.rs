@@ -1,0 +1,105 @@
+//! `longhaul session transcript`, and the text of transcripts for `logs`.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::super::{ask, name, terminal};
+use crate::arguments::look::Events;
+use crate::arguments::session::SessionTranscript;
+use crate::document;
+use crate::exit::{Exit, usage};
+use crate::term;
+use longhaul_server::views::session::transcript::Transcript;
+use longhaul_workflows::contracts::Usage;
+use longhaul_workflows::projection::{Said, TranscriptEntry};
+
+/// The most characters of a result or of arguments, unless they are wanted as a whole.
+const SHOWN: usize = 400;
+
+pub(super) async fn run(data_dir: &Path, arguments: &SessionTranscript) -> Result<Exit> {
+    let name = name(&arguments.one.id, &arguments.one.within.dir).await?;
+    let transcript = ask(data_dir, Transcript { name, from: 0 }).await?;
+    if transcript.entries.is_empty() && arguments.output != Events::Json {
+        if let Some((run, number)) = transcript.session.rsplit_once('/')
+            && transcript.log.is_some()
+        {
+            return Err(usage(format!(
+                "the history of {} has no conversation: `longhaul logs {run} --session {number}` shows the output of its \
+                 agent",
+                transcript.session
+            )));
+        }
+        term::say(format!("{} has no conversation yet", transcript.session));
+    }
+    match arguments.output {
+        Events::Json => document::print(&transcript)?,
+        Events::Jsonl => {
+            for entry in &transcript.entries {
+                document::print_line(entry)?;
+            }
+        }
+        Events::Table => {
+            let shown = if arguments.full { usize::MAX } else { SHOWN };
+            for entry in &transcript.entries {
+                term::print(text(entry, shown).trim_end_matches('\n'));
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// An entry as text for people, for `logs`.
+pub(in crate::command::look) fn line(entry: &TranscriptEntry) -> String {
+    text(entry, SHOWN)
+}
+
+fn text(entry: &TranscriptEntry, shown: usize) -> String {
+    let cut = |text: &str| terminal::short(text.trim_end(), shown);
+    match &entry.said {
+        Said::Prompt { text } => format!("\n{}\n", quoted(text.trim_end())),
+        Said::Text { text } => format!("\n{}\n\n", text.trim_end()),
+        Said::ToolCall { tool, arguments } => {
+            format!("> {tool}: {}\n", terminal::safe(&cut(arguments)))
+        }
+        Said::ToolResult { text, is_error: false, .. } => indented(&cut(text)),
+        Said::ToolResult { text, is_error: true, .. } => {
+            format!("  failed:\n{}", indented(&cut(text)))
+        }
+        Said::Answer { usage, stop, .. } => {
+            let stop = stop.as_ref().map(|stop| format!("; it ended: {stop}")).unwrap_or_default();
+            format!("* {}{stop}\n", tokens(usage))
+        }
+        Said::Failed { reason, retry_at } => {
+            let again = retry_at.map(|at| format!(", tried again at {}", terminal::time(at)));
+            format!("! {}{}\n", cut(reason), again.unwrap_or_default())
+        }
+        Said::Checkpoint { commit } => {
+            format!("* checkpoint {}\n", commit.get(..10).unwrap_or(commit))
+        }
+        Said::Summarised => "* the conversation begins anew, with a summary\n".into(),
+        Said::SubAgent { session } => format!("* sub-agent {session}\n"),
+    }
+}
+
+/// The tokens of one answer.
+fn tokens(usage: &Usage) -> String {
+    let mut text = format!("{} tokens in, {} out", usage.input, usage.output);
+    if usage.cache_read + usage.cache_write > 0 {
+        text += &format!(", {} from the cache, {} to it", usage.cache_read, usage.cache_write);
+    }
+    text
+}
+
+fn quoted(text: &str) -> String {
+    prefixed("| ", text)
+}
+
+fn indented(text: &str) -> String {
+    prefixed("    ", text)
+}
+
+fn prefixed(prefix: &str, text: &str) -> String {
+    let line = |line: &str| format!("{}\n", format!("{prefix}{line}").trim_end());
+    text.lines().map(line).collect()
+}

@@ -1,0 +1,48 @@
+//! The open sessions of a feature run: runs of their own, for which it waits.
+
+use longhaul_engine::{RunId, Status, StoreError};
+use longhaul_workflows::narrative;
+use longhaul_workflows::session::SessionWorkflow;
+
+use super::line::{FeatureLine, Lines};
+use crate::head::RunHead;
+use crate::questions;
+
+impl Lines<'_> {
+    /// Merges the state of the open sessions of a run into the line of its feature; true if one of
+    /// them is active.
+    pub(super) async fn take_sessions(
+        &self,
+        line: &mut FeatureLine,
+        run: &RunId,
+    ) -> Result<bool, StoreError> {
+        let mut is_active = false;
+        for (session, summary) in self.store.runs(&format!("{run}/")).await? {
+            if summary.workflow != SessionWorkflow::NAME || summary.status.is_terminal() {
+                continue;
+            }
+            let Some(head) = RunHead::of(self.store, &session).await? else { continue };
+            let stuck = self.stuck.get(&session);
+            is_active |= stuck.is_none() && head.is_active(self.is_running);
+            line.machine = line.machine.take().or_else(|| head.machine());
+            let held = match (&head.summary.status, stuck) {
+                (_, Some(stop)) => Some(stop.to_string()),
+                (Status::Parked(effect), None) => Some(effect.to_string()),
+                (Status::Paused(request), None) => {
+                    Some(format!("its session is paused{}", narrative::by(request)))
+                }
+                _ => None,
+            };
+            if let Some(held) = held {
+                line.reason.get_or_insert(held);
+                line.needs_person = true;
+            }
+        }
+        if let Some(question) = questions::open_questions(self.store, run).await?.first() {
+            line.reason =
+                Some(format!("its agent asks: {} → {}", question.text.trim(), question.remedy()));
+            line.needs_person = true;
+        }
+        Ok(is_active)
+    }
+}

@@ -1,0 +1,50 @@
+//! The handoff of a session: the package that it has written, or received.
+
+use longhaul_workflows::contracts::Handoff;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::View;
+use super::{Found, Hosted};
+use crate::request::RequestError;
+
+/// A handoff between two sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HandoffDocument {
+    /// The session that was named.
+    pub session: String,
+    /// blake3 of the package, which the successor acknowledges.
+    pub digest: String,
+    /// The package.
+    pub package: Handoff,
+    /// The package as text for people.
+    pub document: String,
+}
+
+impl View<'_> {
+    pub(in crate::views) fn handoff(found: Found) -> Result<HandoffDocument, RequestError> {
+        let hosted = match found {
+            Found::Run(hosted) => *hosted,
+            Found::Activity(called) => {
+                let id = super::id(&called.run, &called.session);
+                return Err(RequestError::refused(format!(
+                    "session {id} has no package: only the built-in agent writes one; `longhaul session show {id}` \
+                     shows the notes of its agent"
+                )));
+            }
+        };
+        let Hosted { run, view, .. } = hosted;
+        let received = view.start.and_then(|start| start.handoff);
+        let package = view.package.or(received).ok_or_else(|| {
+            RequestError::refused(format!(
+                "session {run} has neither written nor received a package"
+            ))
+        })?;
+        Ok(HandoffDocument {
+            session: run.to_string(),
+            digest: package.digest(),
+            document: package.document(),
+            package,
+        })
+    }
+}

@@ -1,0 +1,196 @@
+//! The sessions of a project, a feature or a run.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{RunId, StoreError, Summary};
+use longhaul_workflows::contracts::{AgentFacts, Usage};
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::projection::{RunView, Session, SessionState, SessionView};
+use longhaul_workflows::session::{SessionPhase, SessionProgress, SessionWorkflow};
+use longhaul_workflows::settings::Driver;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::{View, project_and_feature};
+use crate::pruned;
+use crate::request::RequestError;
+use crate::views::Name;
+
+/// Lists sessions.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ListSessions {
+    /// The project, feature, run or session; absent: all.
+    pub within: Option<Name>,
+}
+
+/// Sessions, in the order of their start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionsDocument {
+    /// Whether a process runs this log.
+    pub is_running: bool,
+    /// The sessions.
+    pub sessions: Vec<SessionLine>,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionLine {
+    /// Its id: of its run, else of the run of its feature with its number.
+    pub id: String,
+    /// Its project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its feature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<String>,
+    /// Its state.
+    pub state: SessionState,
+    /// Of a session of the built-in agent at work, its phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<SessionPhase>,
+    /// What runs it: `api`, `command`, `claude`, `codex`, `opencode`.
+    pub driver: String,
+    /// The model, as its provider or its agent names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The answers of the model, if they are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// Its tokens, if they are counted, with those of its sub-agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Usage>,
+    /// The filled share of its context window, from 0 to 1, if that is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_share: Option<f64>,
+    /// Its open question to a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// The reason of its failure or interruption.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// When it began.
+    pub started_at: DateTime<Utc>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+impl SessionLine {
+    /// A session, as the run of its feature records it.
+    pub(super) fn called(run: &RunId, summary: &Summary, session: &Session) -> Self {
+        let (project, feature) = project_and_feature(run, summary);
+        let mut line = Self {
+            id: super::id(run, session),
+            project,
+            feature,
+            state: session.state,
+            phase: None,
+            driver: session.record.driver.as_str().to_owned(),
+            model: None,
+            turns: None,
+            tokens: None,
+            window_share: None,
+            question: None,
+            failure: session.failure.clone(),
+            started_at: session.started_at,
+            ended_at: session.ended_at,
+        };
+        if let Some(facts) = &session.record.agent {
+            line.take_facts(facts);
+        }
+        line
+    }
+
+    /// A session that is a run.
+    pub(super) fn hosted(run: &RunId, summary: &Summary, view: &SessionView) -> Self {
+        let (project, feature) = project_and_feature(run, summary);
+        let (state, failure) = view.state();
+        let mut line = Self {
+            id: run.to_string(),
+            project,
+            feature,
+            state,
+            phase: None,
+            driver: Driver::Api.as_str().to_owned(),
+            model: None,
+            turns: None,
+            tokens: None,
+            window_share: None,
+            question: None,
+            failure,
+            started_at: summary.started_at,
+            ended_at: summary.ended_at,
+        };
+        line.take_progress(&view.progress);
+        line
+    }
+
+    fn take_facts(&mut self, facts: &AgentFacts) {
+        self.driver.clone_from(&facts.driver);
+        self.model.clone_from(&facts.model);
+        self.turns = facts.turns;
+        self.tokens = Some(facts.usage).filter(|usage| !usage.is_zero());
+    }
+
+    fn take_progress(&mut self, progress: &SessionProgress) {
+        if self.state == SessionState::Working {
+            self.phase = Some(progress.phase);
+            self.question.clone_from(&progress.question);
+        }
+        if !progress.model.is_empty() {
+            self.model = Some(progress.model.clone());
+        }
+        self.turns = Some(progress.turns);
+        self.tokens = Some(progress.usage);
+        self.window_share = (progress.window.size > 0)
+            .then(|| (progress.window.share(0) * 1000.0).round() / 1000.0);
+    }
+}
+
+impl View<'_> {
+    pub(in crate::views) async fn sessions(
+        &self,
+        list: &ListSessions,
+    ) -> Result<SessionsDocument, RequestError> {
+        let within = self.scope(list.within.as_ref()).await?;
+        let runs = self.within(&within).await?;
+        let mut lines = Vec::new();
+        let mut listed = BTreeSet::new();
+        for (run, summary) in &runs {
+            if summary.workflow != FeatureWorkflow::NAME || pruned::at(summary).is_some() {
+                continue;
+            }
+            let view = RunView::of(&self.store.read(run, 0).await?);
+            for session in view.sessions.iter().filter(|session| !session.record.is_copied) {
+                let mut line = SessionLine::called(run, summary, session);
+                if let Some(own) = super::own_run(session) {
+                    if let Some(progress) = self.session_progress(&own).await? {
+                        line.take_progress(&progress);
+                    }
+                    listed.insert(own);
+                }
+                lines.push(line);
+            }
+        }
+        // Sub-agents, and sessions without the run of their feature.
+        for (run, summary) in &runs {
+            if summary.workflow == SessionWorkflow::NAME && !listed.contains(run) {
+                let view = SessionView::of(&self.store.read(run, 0).await?);
+                lines.push(SessionLine::hosted(run, summary, &view));
+            }
+        }
+        lines.sort_by(|one, other| {
+            one.started_at.cmp(&other.started_at).then_with(|| one.id.cmp(&other.id))
+        });
+        Ok(SessionsDocument { is_running: self.is_running, sessions: lines })
+    }
+
+    /// The published progress of a session run.
+    pub(crate) async fn session_progress(
+        &self,
+        run: &RunId,
+    ) -> Result<Option<SessionProgress>, StoreError> {
+        crate::questions::progress(self.store, run).await
+    }
+}

@@ -1,0 +1,317 @@
+//! The ledger of turns, tokens and cost, folded from events.
+//!
+//! Each token is counted once: at the answer of a model call in the history of a session run, or in
+//! the report of an agent that is an activity. The report of a session run repeats what its calls
+//! say, and the events that a fork copies stay with their origin.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Activity, Event, EventKind, RunId, Slot, Summary};
+use longhaul_workflows::contracts::{
+    AgentProgress, RunSession, SessionInput, SessionReport, Usage,
+};
+use longhaul_workflows::feature::{COPIED, FeatureWorkflow};
+use longhaul_workflows::projection::SessionView;
+use longhaul_workflows::session::SessionWorkflow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Name, View, project_and_feature};
+use crate::prices::{Prices, count};
+use crate::pruned;
+use crate::request::{RequestError, request};
+
+/// The ledger of all projects, or of the runs that a name covers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ShowUsage {
+    /// The project, feature, run or session; absent: all.
+    pub within: Option<Name>,
+    /// The subject of a row.
+    pub by: UsageBy,
+}
+
+/// The subject of a row of the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageBy {
+    /// A feature of a project.
+    #[default]
+    Feature,
+    /// A project.
+    Project,
+    /// A model.
+    Model,
+    /// A day in UTC.
+    Day,
+}
+
+/// The ledger.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageDocument {
+    /// The subject of a row.
+    pub by: UsageBy,
+    /// The rows, in the order of their subjects.
+    pub rows: Vec<UsageRow>,
+    /// The sum of the rows.
+    pub total: UsageSum,
+    /// How many runs have no history any more because they were pruned; their tokens are missing.
+    pub pruned_runs: usize,
+}
+
+/// A row of the ledger.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageRow {
+    /// The subject: `PROJECT/FEATURE`, the id of a project, the name of a model, a date.
+    pub name: String,
+    /// Its sums.
+    #[serde(flatten)]
+    pub sum: UsageSum,
+}
+
+/// Sums of the ledger.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UsageSum {
+    /// Answers of models, without summaries of conversations.
+    pub turns: u64,
+    /// Tokens.
+    pub tokens: Usage,
+    /// The cost in US dollars, as far as it is known: the agent states it, or the model has a
+    /// price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The tokens without a known cost.
+    pub unpriced_tokens: u64,
+}
+
+/// An entry of the ledger.
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    at: DateTime<Utc>,
+    model: String,
+    turns: u64,
+    usage: Usage,
+    /// The cost that the agent states, in millionths of a US dollar.
+    stated_micros: Option<u64>,
+}
+
+request!(ShowUsage, "usage" -> UsageDocument, |self, service| {
+    let prices = Prices::load(service.log.directory())?;
+    service.view().usage(&self, &prices).await
+});
+
+impl View<'_> {
+    async fn usage(
+        &self,
+        show: &ShowUsage,
+        prices: &Prices,
+    ) -> Result<UsageDocument, RequestError> {
+        let within = self.scope(show.within.as_ref()).await?;
+        let mut rows: BTreeMap<String, UsageSum> = BTreeMap::new();
+        let mut document = UsageDocument { by: show.by, ..UsageDocument::default() };
+        for (run, summary) in self.within(&within).await? {
+            let entries: fn(&[Event]) -> Vec<Entry> = match summary.workflow.as_str() {
+                SessionWorkflow::NAME => of_session,
+                FeatureWorkflow::NAME => of_feature,
+                _ => continue,
+            };
+            if pruned::at(&summary).is_some() {
+                document.pruned_runs += 1;
+                continue;
+            }
+            for entry in entries(&self.store.read(&run, 0).await?) {
+                let row = rows.entry(subject(show.by, &run, &summary, &entry)).or_default();
+                row.add(&entry, prices);
+                document.total.add(&entry, prices);
+            }
+        }
+        document.rows = rows.into_iter().map(|(name, sum)| UsageRow { name, sum }).collect();
+        Ok(document)
+    }
+}
+
+/// The row of an entry.
+fn subject(by: UsageBy, run: &RunId, summary: &Summary, entry: &Entry) -> String {
+    let (project, feature) = project_and_feature(run, summary);
+    let project = project.unwrap_or_else(|| run.to_string());
+    match by {
+        UsageBy::Feature => {
+            feature.map_or_else(|| project.clone(), |feature| format!("{project}/{feature}"))
+        }
+        UsageBy::Project => project,
+        UsageBy::Model if entry.model.is_empty() => "unknown".into(),
+        UsageBy::Model => entry.model.clone(),
+        UsageBy::Day => entry.at.format("%F").to_string(),
+    }
+}
+
+impl UsageSum {
+    fn add(&mut self, entry: &Entry, prices: &Prices) {
+        self.turns += entry.turns;
+        self.tokens += entry.usage;
+        let stated = entry.stated_micros.map(count);
+        match stated.or_else(|| prices.cost_micros(&entry.model, &entry.usage)) {
+            Some(micros) => *self.cost_usd.get_or_insert(0.0) += micros / 1e6,
+            None => self.unpriced_tokens += entry.usage.total(),
+        }
+    }
+}
+
+/// The answers in the history of a session run.
+fn of_session(events: &[Event]) -> Vec<Entry> {
+    let answers = SessionView::of(events).uses.into_iter().map(|answer| Entry {
+        at: answer.at,
+        model: answer.model,
+        turns: u64::from(answer.is_turn),
+        usage: answer.usage,
+        stated_micros: None,
+    });
+    answers.collect()
+}
+
+/// The reports of agents in the history of a feature run. An agent without a report has what it
+/// recorded last as its progress.
+fn of_feature(events: &[Event]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let mut open: BTreeMap<Slot, Entry> = BTreeMap::new();
+    let mut copied = 0;
+    for event in events {
+        if let EventKind::RunStarted { labels, .. } = &event.kind {
+            copied = labels.get(COPIED).and_then(|copied| copied.parse().ok()).unwrap_or(0);
+            entries.extend(std::mem::take(&mut open).into_values());
+        }
+        if (1..copied).contains(&event.position) {
+            continue;
+        }
+        match &event.kind {
+            EventKind::ActivityStarted { slot, name, input, .. } if name == RunSession::NAME => {
+                let input = input.read::<SessionInput>().ok();
+                let model = input.and_then(|input| input.agent.model).unwrap_or_default();
+                let new = || Entry { at: event.at, model, ..Entry::default() };
+                open.entry(*slot).or_insert_with(new);
+            }
+            EventKind::ActivityProgressed { slot, details } => {
+                if let (Some(entry), Ok(progress)) =
+                    (open.get_mut(slot), details.read::<AgentProgress>())
+                {
+                    entry.at = event.at;
+                    entry.usage = progress.usage;
+                    entry.stated_micros = progress.cost_micros;
+                }
+            }
+            EventKind::ActivityCompleted { slot, name, output, .. } if name == RunSession::NAME => {
+                let mut entry = open.remove(slot).unwrap_or_default();
+                entry.at = event.at;
+                if let Ok(SessionReport { agent: Some(facts), .. }) = output.read() {
+                    entry.turns = facts.turns.unwrap_or_default().into();
+                    entry.usage = facts.usage;
+                    entry.stated_micros = facts.cost_micros;
+                    entry.model = facts.model.unwrap_or(entry.model);
+                }
+                entries.push(entry);
+            }
+            _ => {}
+        }
+    }
+    entries.extend(open.into_values());
+    // A command states neither turns nor tokens nor cost.
+    entries
+        .retain(|entry| entry.turns > 0 || !entry.usage.is_zero() || entry.stated_micros.is_some());
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_engine::Payload;
+    use longhaul_engine::event::Cause;
+    use longhaul_workflows::contracts::{AgentFacts, AgentOutcome, SessionEnding};
+
+    use super::*;
+
+    fn event(position: u64, kind: EventKind) -> Event {
+        Event { position, at: DateTime::UNIX_EPOCH, kind }
+    }
+
+    fn begun(copied: Option<&str>) -> Event {
+        let labels = copied.map(|copied| (COPIED.to_owned(), copied.to_owned()));
+        let kind = EventKind::RunStarted {
+            workflow: FeatureWorkflow::NAME.into(),
+            input: Payload::null(),
+            parent: None,
+            labels: labels.into_iter().collect(),
+            cause: Cause::Started,
+        };
+        event(0, kind)
+    }
+
+    fn slot(number: u32) -> Slot {
+        Slot { command: number, call: 0, calls: 1 }
+    }
+
+    fn started(position: u64, number: u32) -> Event {
+        let (slot, name) = (slot(number), RunSession::NAME.to_owned());
+        let input = Payload::null();
+        event(position, EventKind::ActivityStarted { slot, name, input, attempt: 1 })
+    }
+
+    fn progressed(position: u64, number: u32, output: u64) -> Event {
+        let usage = Usage { output, ..Usage::default() };
+        let progress = AgentProgress { usage, ..AgentProgress::default() };
+        let details = Payload::of(&progress);
+        event(position, EventKind::ActivityProgressed { slot: slot(number), details })
+    }
+
+    fn completed(position: u64, number: u32, output: u64) -> Event {
+        let facts = AgentFacts {
+            driver: "claude".into(),
+            version: None,
+            model: Some("opus".into()),
+            conversation: None,
+            outcome: AgentOutcome::Completed,
+            usage: Usage { output, ..Usage::default() },
+            turns: Some(2),
+            cost_micros: Some(5),
+            refused: Vec::new(),
+        };
+        let report = SessionReport {
+            agent: Some(facts),
+            ..SessionReport::without_agent(SessionEnding::ClaimsDone)
+        };
+        let kind = EventKind::ActivityCompleted {
+            slot: slot(number),
+            name: RunSession::NAME.into(),
+            input: Payload::null(),
+            attempt: 1,
+            output: Payload::of(&report),
+        };
+        event(position, kind)
+    }
+
+    #[track_caller]
+    fn expect(events: &[Event], outputs: &[u64]) {
+        let entries = of_feature(events);
+        let found: Vec<u64> = entries.iter().map(|entry| entry.usage.output).collect();
+        assert_eq!(found, outputs);
+    }
+
+    #[test]
+    fn a_report_replaces_the_progress_of_its_session() {
+        let events = [begun(None), started(1, 1), progressed(2, 1, 7), completed(3, 1, 9)];
+        expect(&events, &[9]);
+        expect(&events[..3], &[7]);
+        expect(&events[..2], &[]);
+    }
+
+    #[test]
+    fn copied_events_stay_with_their_origin() {
+        let events = [
+            begun(Some("4")),
+            started(1, 1),
+            progressed(2, 1, 7),
+            completed(3, 1, 9),
+            started(4, 2),
+            completed(5, 2, 11),
+        ];
+        expect(&events, &[11]);
+    }
+}

@@ -1,0 +1,191 @@
+//! The projection of a session run's history: its record for views and the ledger of its tokens.
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{Activity, Event, EventKind, Payload, Position};
+
+use crate::contracts::{
+    BeginSession, Begun, Block, CallModel, EndInput, EndSession, Handoff, Message, ModelAnswer,
+    ModelCall, ModelStop, Seal, SealInput, Sealed, SessionReport, Summary, Usage,
+};
+use crate::session::tools::ToolArgs;
+use crate::session::{SessionProgress, SessionStart, summary_of};
+
+use super::SessionState;
+use super::transcript::{Transcript, TranscriptEntry};
+
+/// An answer of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelUse {
+    /// The time of its recording.
+    pub at: DateTime<Utc>,
+    /// The model, as the provider names it.
+    pub model: String,
+    /// Its tokens.
+    pub usage: Usage,
+    /// Whether it is a turn of the session; a summary is none.
+    pub is_turn: bool,
+}
+
+/// A commit of the work of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sealing {
+    /// The position of its event.
+    pub position: Position,
+    /// The time of its recording.
+    pub at: DateTime<Utc>,
+    /// Its cause: `session 2, handoff`.
+    pub step: String,
+    /// The commit.
+    pub commit: String,
+}
+
+/// The projection of a session run.
+#[derive(Debug, Clone, Default)]
+pub struct SessionView {
+    /// The input of its last segment.
+    pub start: Option<SessionStart>,
+    /// The last published progress.
+    pub progress: SessionProgress,
+    /// The time of the last event.
+    pub last_at: Option<DateTime<Utc>>,
+    /// The answers of models, in order.
+    pub uses: Vec<ModelUse>,
+    /// The state of its work: the last summary, with the notes of the model since.
+    pub summary: Summary,
+    /// Its checkpoints, in order.
+    pub checkpoints: Vec<Sealing>,
+    /// The last package that it prepared for a successor.
+    pub package: Option<Handoff>,
+    /// Its report, once it is over.
+    pub report: Option<SessionReport>,
+    /// The reason of a failure or an interruption of its run.
+    pub failure: Option<String>,
+    /// The text that asks for a summary.
+    summarise: Option<String>,
+    is_over: bool,
+    transcript: Transcript,
+}
+
+impl SessionView {
+    /// The view of a history.
+    pub fn of(events: &[Event]) -> Self {
+        let mut view = Self::default();
+        events.iter().for_each(|event| view.apply(event));
+        view
+    }
+
+    /// Applies the next event.
+    pub fn apply(&mut self, event: &Event) {
+        self.last_at = Some(event.at);
+        self.transcript.apply(event);
+        match &event.kind {
+            EventKind::RunStarted { input, .. } => self.begin(input),
+            EventKind::StatusPublished { key, value, .. } if key == SessionProgress::KEY => {
+                self.progress = value.read().unwrap_or_default();
+            }
+            EventKind::ActivityCompleted { name, input, output, .. } => {
+                self.complete(event, name, input, output);
+            }
+            EventKind::RunCompleted { output } => {
+                self.is_over = true;
+                self.report = output.read().ok();
+            }
+            EventKind::RunFailed { failure } => {
+                (self.is_over, self.failure) = (true, Some(failure.message.clone()));
+            }
+            EventKind::RunCancelled | EventKind::RunTerminated(_) => self.is_over = true,
+            _ => {}
+        }
+    }
+
+    /// Its state, with the reason of a failure.
+    pub fn state(&self) -> (SessionState, Option<String>) {
+        match (&self.report, &self.failure) {
+            (Some(report), _) => SessionState::after(&report.ending),
+            (None, Some(failure)) => (SessionState::Failed, Some(failure.clone())),
+            (None, None) if self.is_over => (SessionState::Interrupted, None),
+            (None, None) => (SessionState::Working, None),
+        }
+    }
+
+    /// Its conversation.
+    pub fn transcript(&self) -> &[TranscriptEntry] {
+        &self.transcript.entries
+    }
+
+    /// A segment begins: a restarted session has a new conversation; its tokens are paid for.
+    fn begin(&mut self, input: &Payload) {
+        let (uses, transcript) =
+            (std::mem::take(&mut self.uses), std::mem::take(&mut self.transcript));
+        let last_at = self.last_at;
+        let start: Option<SessionStart> = input.read().ok();
+        let package = start.as_ref().and_then(|start| start.handoff.as_ref());
+        let summary = package.map(|package| package.project_state.clone()).unwrap_or_default();
+        *self = Self { start, last_at, uses, summary, transcript, ..Self::default() };
+    }
+
+    fn complete(&mut self, event: &Event, name: &str, input: &Payload, output: &Payload) {
+        match name {
+            BeginSession::NAME => {
+                let begun = output.read::<Begun>().ok();
+                self.summarise = begun.map(|begun| begun.texts.summarise);
+            }
+            CallModel::NAME => {
+                if let (Ok(call), Ok(answer)) = (input.read(), output.read()) {
+                    self.answer(event, &call, &answer);
+                }
+            }
+            Seal::NAME => {
+                if let (Ok(SealInput { step, .. }), Ok(Sealed { commit, .. })) =
+                    (input.read(), output.read())
+                {
+                    let (position, at) = (event.position, event.at);
+                    self.checkpoints.push(Sealing { position, at, step, commit });
+                }
+            }
+            EndSession::NAME => {
+                let handoff = input.read::<EndInput>().ok().and_then(|input| input.handoff);
+                self.package = handoff.or_else(|| self.package.take());
+            }
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, event: &Event, call: &ModelCall, answer: &ModelAnswer) {
+        let asks_for_summary = self.summarise.is_some() && last_text(call) == self.summarise;
+        self.uses.push(ModelUse {
+            at: event.at,
+            model: answer.model.clone(),
+            usage: answer.usage,
+            is_turn: !asks_for_summary,
+        });
+        if asks_for_summary {
+            if answer.stop != ModelStop::ContextFull {
+                self.summary.replace(summary_of(&answer.blocks));
+            }
+            return;
+        }
+        for block in &answer.blocks {
+            let Block::ToolUse(call) = block else { continue };
+            match ToolArgs::parse(&call.name, &call.input) {
+                Ok(ToolArgs::Note { kind, text }) => self.summary.note(kind, text),
+                Ok(ToolArgs::Finish { summary }) => {
+                    self.summary.completed.push(summary);
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The last text of a request.
+fn last_text(call: &ModelCall) -> Option<String> {
+    match call.new.last()? {
+        Message::User { blocks } => match blocks.last()? {
+            Block::Text { text } => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
