@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
     AgentFacts, AgentOutcome, BeginInput, BeginSession, Begun, Block, CallModel, EndInput,
-    EndSession, Handoff, ModelAnswer, ModelStop, SealInput, SessionEnding, SessionInput,
-    SessionReport, Summary, ToolCall,
+    EndSession, Handoff, ModelAnswer, ModelStop, OutsideChange, SealInput, SessionEnding,
+    SessionInput, SessionReport, Summary, Tampering, ToolCall,
 };
 use crate::feature::Note;
 use crate::settings::Driver;
@@ -116,6 +116,10 @@ struct Session {
     delegated: u32,
     /// The outcome, if the session fails.
     outcome: AgentOutcome,
+    /// The files that checkpoints put back.
+    tampered: Vec<Tampering>,
+    /// The branches that other programs moved before them.
+    outside: Vec<OutsideChange>,
 }
 
 /// How a turn of the loop continues.
@@ -136,6 +140,8 @@ impl Session {
             overflows: 0,
             delegated: 0,
             outcome: AgentOutcome::Protocol,
+            tampered: Vec::new(),
+            outside: Vec::new(),
             begun: None,
             start,
         }
@@ -294,6 +300,8 @@ impl Session {
         let facts = self.facts(&ending);
         Ok(SessionReport {
             ending,
+            tampered: std::mem::take(&mut self.tampered),
+            outside: std::mem::take(&mut self.outside),
             agent: Some(facts),
             notes,
             unread_notes: None,

@@ -401,6 +401,8 @@ fn report_of(
         output_tail: finished.output_tail.clone(),
         log: finished.log.to_string_lossy().into_owned(),
         sandbox,
+        tampered: Vec::new(),
+        outside: Vec::new(),
         agent: None,
     }
 }

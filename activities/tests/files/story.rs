@@ -174,15 +174,12 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
 
 pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
     SessionReport {
-        sandbox: String::new(),
-        agent: None,
-        ending,
         notes: notes.into(),
-        unread_notes: None,
         duration_ms: 65_000,
         output_digest: "d".into(),
         output_tail: "the end of its output\n".into(),
         log: "/log".into(),
+        ..SessionReport::without_agent(ending)
     }
 }
 

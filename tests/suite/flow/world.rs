@@ -149,6 +149,8 @@ impl Handler<RunSession> for Sessions {
         state.branches.insert(feature, commit);
         Ok(SessionReport {
             sandbox: String::new(),
+            tampered: Vec::new(),
+            outside: Vec::new(),
             agent: None,
             ending: SessionEnding::ClaimsDone,
             notes: String::new(),

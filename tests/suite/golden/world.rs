@@ -127,6 +127,8 @@ impl Handler<RunSession> for World {
 fn report(input: &SessionInput, ending: SessionEnding, notes: &str) -> SessionReport {
     SessionReport {
         sandbox: String::new(),
+        tampered: Vec::new(),
+        outside: Vec::new(),
         agent: None,
         ending,
         notes: notes.into(),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Check, Feature};
 use crate::settings::AgentSettings;
 
-use super::{AgentFacts, Feedback, ProjectRef};
+use super::{AgentFacts, Feedback, OutsideChange, ProjectRef, Tampering};
 
 activity! {
     /// Runs the configured command as an agent in a work tree until it ends. A failed session is a
@@ -133,6 +133,8 @@ impl SessionReport {
             output_tail: String::new(),
             log: String::new(),
             sandbox: String::new(),
+            tampered: Vec::new(),
+            outside: Vec::new(),
             agent: None,
         }
     }
@@ -170,6 +172,12 @@ pub struct SessionReport {
     /// The sandbox that it ran in: `bubblewrap`, `landlock` or `none`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sandbox: String,
+    /// The files that checkpoints within the session put back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tampered: Vec<Tampering>,
+    /// The branches that other programs moved before those checkpoints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<OutsideChange>,
     /// Facts about the agent, if its driver reads its events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentFacts>,

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, Context, ContextExt, Filter, Outcome, Payload, Received, RunId, Stop,
+    Child, Context, ContextExt, Filter, Outcome, Payload, Received, RequestedBy, RunId, Stop,
 };
 
 use crate::contracts::{SessionEnding, SessionReason, SessionReport};
 use crate::session::{
-    self, HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionStart, SessionWorkflow,
+    HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionStart, SessionWorkflow,
 };
 
 use super::Work;
@@ -36,8 +36,8 @@ pub(super) async fn run(
     let mut hosted = Hosted { work, owner: first, open: BTreeSet::new() };
     let report = hosted.run(context).await;
     if matches!(report, Err(Stop::Cancelled)) {
-        for session in &hosted.open {
-            session::end_child(context, session).await?;
+        for session in hosted.open.clone() {
+            hosted.end(context, &session).await?;
         }
     }
     report
@@ -49,6 +49,10 @@ impl Hosted<'_> {
         loop {
             match self.receive(context, None).await? {
                 Some(Received::ChildEnded { run, outcome }) if run == self.owner => {
+                    // Those that it took over from are shut down; their tokens count, too.
+                    for session in self.open.clone() {
+                        self.wait_for(context, &session).await?;
+                    }
                     return report(outcome);
                 }
                 Some(Received::Signal { name, payload, from: Some(from) })
@@ -60,6 +64,22 @@ impl Hosted<'_> {
                 None => {}
             }
         }
+    }
+
+    /// Cancels a session and waits for its end.
+    async fn end(&mut self, context: &mut dyn Context, session: &RunId) -> Result<(), Stop> {
+        let request = RequestedBy { by: "longhaul".into(), why: "its work goes elsewhere".into() };
+        context.cancel(session.clone(), &request).await?;
+        self.wait_for(context, session).await
+    }
+
+    async fn wait_for(&mut self, context: &mut dyn Context, session: &RunId) -> Result<(), Stop> {
+        while self.open.contains(session) {
+            if let Some(received) = self.receive(context, None).await? {
+                self.work.take_note(received);
+            }
+        }
+        Ok(())
     }
 
     async fn receive(
@@ -120,7 +140,7 @@ impl Hosted<'_> {
             decide(context, &predecessor, HandoffDecision::Shutdown).await?;
         } else {
             let failed = std::mem::replace(&mut self.owner, predecessor);
-            decide(context, &failed, HandoffDecision::Shutdown).await?;
+            self.end(context, &failed).await?;
             decide(context, &self.owner, HandoffDecision::Own).await?;
         }
         Ok(())

@@ -317,8 +317,11 @@ impl Work {
         }
     }
 
-    /// Counts the turns and tokens of a session.
+    /// Counts the turns and tokens of a session, and notes the findings of its own checkpoints.
     pub(super) fn spend(&mut self, session: &SessionReport) {
+        self.progress.tampered += u32::from(!session.tampered.is_empty());
+        self.note_tampering(Some(self.progress.sessions), &session.tampered);
+        self.note_outside(&session.outside);
         if let Some(facts) = &session.agent {
             self.progress.turns += facts.turns.unwrap_or_default();
             self.progress.usage += facts.usage;

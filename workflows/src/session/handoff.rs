@@ -90,6 +90,13 @@ impl Session {
         let step = format!("session {}, {trigger}", self.start.session.number);
         let sealed = context.call::<Seal>(SealInput { step, ..self.start.seal.clone() }).await?;
         self.progress.checkpoints += 1;
+        for tampering in &sealed.tampered {
+            let (file, what) = (&tampering.file, &tampering.what);
+            self.conversation
+                .push_text(format!("Put back, because you may not change it: {file} ({what})"));
+        }
+        self.tampered.extend(sealed.tampered.iter().cloned());
+        self.outside.extend(sealed.outside.iter().cloned());
         Ok(sealed)
     }
 

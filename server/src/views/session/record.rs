@@ -146,16 +146,15 @@ impl View<'_> {
         let own = above.sessions.iter().find(|session| session.call == run.as_str());
         let last_activity = view.last_at.unwrap_or(summary.started_at);
         let feature_run = feature_run.map(|run| run.to_string()).unwrap_or_default();
-        let mut document = match own {
-            Some(session) => self.document(line, feature_run, session, &above),
-            None => {
-                let number = start.map_or(0, |start| start.session.number);
-                let reason = start.map_or(SessionReason::Start, |start| start.session.reason);
-                SessionDocument {
-                    number,
-                    reason,
-                    ..SessionDocument::bare(self.is_running, line, feature_run, last_activity)
-                }
+        let mut document = if let Some(session) = own {
+            self.document(line, feature_run, session, &above)
+        } else {
+            let number = start.map_or(0, |start| start.session.number);
+            let reason = start.map_or(SessionReason::Start, |start| start.session.reason);
+            SessionDocument {
+                number,
+                reason,
+                ..SessionDocument::bare(self.is_running, line, feature_run, last_activity)
             }
         };
         document.take_own(hosted);
