@@ -148,7 +148,7 @@ fn each_token_is_counted_once(hosted: &Hosted, sessions: usize) {
     std::fs::write(&prices, "[models.\"script*\"]\ninput = 3\noutput = 15\ncache_read = 0.3\n")
         .unwrap();
     let total = &world.json("usage")["total"];
-    let tokens = |field: &str| number(&total["tokens"][field]) as f64;
+    let tokens = |field: &str| total["tokens"][field].as_f64().unwrap();
     let expected = tokens("input") * 3.0
         + tokens("output") * 15.0
         + tokens("cache_read") * 0.3

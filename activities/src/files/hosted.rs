@@ -38,7 +38,9 @@ impl HostedSessions {
     /// Applies the events of a run.
     pub(super) fn apply(&mut self, run: &RunId, events: &[Event]) {
         let hosted = self.0.entry(run.clone()).or_default();
-        events.iter().for_each(|event| hosted.apply(event));
+        for event in events {
+            hosted.apply(event);
+        }
     }
 
     /// The session of a run.

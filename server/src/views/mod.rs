@@ -124,7 +124,7 @@ reads!(ShowHandoff, "show_handoff", HandoffDocument, |self, view| {
 });
 reads!(session::transcript::Transcript, "transcript", TranscriptDocument, |self, view| {
     let session = view.session(&self.name).await?;
-    view.transcript(&session, self.from)
+    Ok(view.transcript(&session, self.from))
 });
 
 impl View<'_> {

@@ -70,7 +70,9 @@ impl SessionView {
     /// The view of a history.
     pub fn of(events: &[Event]) -> Self {
         let mut view = Self::default();
-        events.iter().for_each(|event| view.apply(event));
+        for event in events {
+            view.apply(event);
+        }
         view
     }
 

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{Name, View};
 use super::{Called, Found, Hosted};
-use crate::request::RequestError;
 
 /// The entries of a transcript.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,31 +34,27 @@ pub struct TranscriptDocument {
 }
 
 impl View<'_> {
-    pub(in crate::views) fn transcript(
-        &self,
-        found: &Found,
-        from: usize,
-    ) -> Result<TranscriptDocument, RequestError> {
+    pub(in crate::views) fn transcript(&self, found: &Found, from: usize) -> TranscriptDocument {
         match found {
             Found::Run(hosted) => {
                 let Hosted { run, summary, view } = &**hosted;
-                Ok(TranscriptDocument {
+                TranscriptDocument {
                     session: run.to_string(),
                     is_over: summary.status.is_terminal(),
                     is_running: self.is_running,
                     log: None,
                     entries: view.transcript().iter().skip(from).cloned().collect(),
-                })
+                }
             }
             Found::Activity(called) => {
                 let Called { run, session, .. } = &**called;
-                Ok(TranscriptDocument {
+                TranscriptDocument {
                     session: super::id(run, session),
                     is_over: session.ended_at.is_some(),
                     is_running: self.is_running,
                     log: session.log.clone(),
                     entries: Vec::new(),
-                })
+                }
             }
         }
     }
