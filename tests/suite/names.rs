@@ -160,7 +160,7 @@ fn what_is_not_known_is_said() {
     world
         .call("pause --filter kind=typo")
         .exits(2)
-        .says("`typo` is none of project, feature, batch");
+        .says("`typo` is none of project, feature, session, batch");
     let file = world.project.place().join("plain");
     std::fs::write(&file, "").unwrap();
     for verb in ["list", "why parser", "pause ."] {

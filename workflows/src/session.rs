@@ -308,7 +308,7 @@ impl Session {
             duration_ms: u64::try_from(duration).unwrap_or(0),
             output_digest: String::new(),
             output_tail: self.conversation.last_text().to_owned(),
-            log: begun.map_or_else(String::new, |begun| format!("{}/transcript.md", begun.folder)),
+            log: String::new(),
             sandbox: begun.map_or_else(String::new, |begun| begun.sandbox.clone()),
         })
     }
