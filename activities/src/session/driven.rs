@@ -73,7 +73,7 @@ impl SessionHandler {
                     "the conversation cannot be resumed; a new one begins",
                 );
                 before = AgentProgress { conversation: String::new(), ..before };
-                job.files.write_input(job.prompt).map_err(|error| job.unwritable(&error))?;
+                job.files.write_input(job.prompt).map_err(|error| job.files.unwritable(&error))?;
                 continue;
             }
             if end.outcome.is_to_be_continued_later()

@@ -5,12 +5,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use longhaul_engine::{Attempt, Payload};
+use longhaul_engine::{Attempt, Failure, Payload};
 use longhaul_workflows::contracts::{AgentProgress, SessionInput, SessionReport};
 use serde::{Deserialize, Serialize};
 
 use super::driven::KeptConversation;
 use crate::files::placed::{self, Links};
+use crate::machine::{self, Operation};
 use crate::process::{make_folder_durably, readable_end, run_folder_name, write_durably};
 
 /// The limit of an agent's notes in bytes; of longer notes, the end is read.
@@ -66,6 +67,14 @@ impl SessionFiles {
 
     pub(super) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The failure of a write to these files.
+    pub(super) fn unwritable(&self, error: &io::Error) -> Failure {
+        let folder = &self.folder;
+        let message =
+            format!("the files of a session cannot be written in {}: {error}", folder.display());
+        machine::failure(error, Operation::Files, folder, message, Failure::retryable)
     }
 
     /// The directory in the tree that the agent reads and writes.

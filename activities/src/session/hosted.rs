@@ -8,17 +8,15 @@ use longhaul_engine::{Attempt, Failure, Handler, RunId};
 use longhaul_workflows::contracts::{
     BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, SessionInput, ToolSpec,
 };
-use longhaul_workflows::settings::Confinement;
 use longhaul_workflows::{prompt, session};
 
 use crate::checks::SetUp;
-use crate::confine::{Places, describe, sandbox};
+use crate::confine::describe;
 use crate::git::{GitHandlers, Wanted, WorkTree};
-use crate::machine::{self, Operation};
 use crate::process::{Environment, Runner, Supervisor, write_durably};
 
 use super::files::SessionFiles;
-use super::{landed, progress_file};
+use super::{landed, progress_file, sandbox_of};
 
 /// Begins and ends sessions of the built-in agent.
 #[derive(Debug, Clone)]
@@ -49,13 +47,8 @@ impl HostedHandler {
 
     /// The level of the sandbox in which the tools of the session run.
     fn sandbox(&self, input: &SessionInput, tree: &Path) -> Result<String, Failure> {
-        let root = self.setup.git.root_of(&input.project);
-        let data_dir = self.setup.runner.data_dir();
-        let places = Places { root: &root, tree, data_dir, sees_held_out: false };
-        let agent = &input.agent;
-        let confinement = Confinement { held_out: input.held_out.clone(), ..agent.confinement() };
-        let env = Environment::chosen(&agent.pass_env);
-        Ok(describe(sandbox(&places, None, &env, &confinement)?.as_ref()))
+        let env = Environment::chosen(&input.agent.pass_env);
+        Ok(describe(sandbox_of(&self.setup, input, tree, None, &env)?.as_ref()))
     }
 }
 
@@ -64,14 +57,12 @@ impl Handler<BeginSession> for HostedHandler {
     async fn perform(&self, input: BeginInput, attempt: &Attempt) -> Result<Begun, Failure> {
         let session = &input.session;
         let files = self.files(session, attempt);
-        let folder = files.folder().display().to_string();
         let may_have_landed = files.exist_of_run();
         let run = feature_run(&attempt.run, input.task.is_some());
         if let Some(landed) = landed(&self.setup.git, session, &run, may_have_landed).await? {
             return Ok(Begun {
                 landed: Some(landed),
                 sandbox: String::new(),
-                folder,
                 texts: prompt::texts(&input),
                 tools: Vec::new(),
             });
@@ -81,13 +72,13 @@ impl Handler<BeginSession> for HostedHandler {
         let sandbox = self.sandbox(session, tree.path())?;
         let texts = prompt::texts(&input);
         let files = files.in_tree(tree.path());
-        files.prepare(session, &texts.prompt).map_err(|error| unwritable(&files, &error))?;
+        files.prepare(session, &texts.prompt).map_err(|error| files.unwritable(&error))?;
         progress_file::copy_in(&tree, &self.setup.git.root_of(&session.project)).await?;
         if let Some(handoff) = &input.handoff {
-            write_package(&files, handoff).map_err(|error| unwritable(&files, &error))?;
+            write_package(&files, handoff).map_err(|error| files.unwritable(&error))?;
         }
         tracing::info!(run = %attempt.run, session = session.number, sandbox, "a session begins");
-        Ok(Begun { landed: None, sandbox, folder, texts, tools: tools() })
+        Ok(Begun { landed: None, sandbox, texts, tools: tools() })
     }
 }
 
@@ -98,7 +89,7 @@ impl Handler<EndSession> for HostedHandler {
         let files = self.files(&input.session, attempt).in_tree(tree.path());
         tree.settle().await?;
         if let Some(handoff) = &input.handoff {
-            write_package(&files, handoff).map_err(|error| unwritable(&files, &error))?;
+            write_package(&files, handoff).map_err(|error| files.unwritable(&error))?;
         }
         Ok(Ended { notes: files.notes().unwrap_or_default() })
     }
@@ -124,11 +115,4 @@ fn write_package(files: &SessionFiles, handoff: &Handoff) -> std::io::Result<()>
     let json = serde_json::to_vec_pretty(handoff)?;
     write_durably(&files.folder().join("handoff-package.json"), &json)?;
     write_durably(&files.folder().join("handoff.md"), handoff.document().as_bytes())
-}
-
-fn unwritable(files: &SessionFiles, error: &std::io::Error) -> Failure {
-    let folder = files.folder();
-    let message =
-        format!("the files of a session cannot be written in {}: {error}", folder.display());
-    machine::failure(error, Operation::Files, folder, message, Failure::retryable)
 }

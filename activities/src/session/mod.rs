@@ -100,7 +100,7 @@ impl SessionHandler {
         let root = self.setup.git.root_of(project);
         let (program, _) = driver::command_program(&input.agent.command, &root)?;
         let env = Environment::chosen(&input.agent.pass_env);
-        let sandbox = self.sandbox(input, &root, Path::new(worktree), &program, &env)?;
+        let sandbox = sandbox_of(&self.setup, input, Path::new(worktree), Some(&program), &env)?;
         let sandbox = describe(sandbox.as_ref());
         let report = report_of(&finished, &files, sandbox, ending(&finished, &files));
         files.keep(&report).map_err(|error| {
@@ -129,7 +129,7 @@ impl SessionHandler {
             .with("LONGHAUL_RUN_ID", attempt.run.as_str())
             .with("LONGHAUL_SESSION", input.number.to_string())
             .with("LONGHAUL_REASON", input.reason.as_str());
-        let sandbox = self.sandbox(input, root, tree, &start.program, &env)?;
+        let sandbox = sandbox_of(&self.setup, input, tree, Some(&start.program), &env)?;
         let level = describe(sandbox.as_ref());
         tracing::info!(run = %attempt.run, session = input.number, sandbox = level, "a session begins");
         let _ = job.sandbox.set(level);
@@ -145,21 +145,6 @@ impl SessionHandler {
             limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
             remedy: REMEDY,
         })
-    }
-
-    fn sandbox(
-        &self,
-        input: &SessionInput,
-        root: &Path,
-        tree: &Path,
-        program: &OsStr,
-        env: &Environment,
-    ) -> Result<Option<Sandbox>, Failure> {
-        let data_dir = self.setup.runner.data_dir();
-        let places = Places { root, tree, data_dir, sees_held_out: false };
-        let agent = input.agent.confinement();
-        let confinement = Confinement { held_out: input.held_out.clone(), ..agent };
-        sandbox(&places, Some(Path::new(program)), env, &confinement)
     }
 
     /// Runs the configured command to its end.
@@ -198,7 +183,7 @@ impl SessionHandler {
         let root = self.setup.git.root_of(&input.project);
         let job = Job { input, attempt, files, tree, root: &root, prompt: &prompt, sandbox };
         let notes = if rescued.is_none() { files.notes().ok() } else { None };
-        files.prepare(input, &prompt).map_err(|error| job.unwritable(&error))?;
+        files.prepare(input, &prompt).map_err(|error| job.files.unwritable(&error))?;
         progress_file::copy_in(tree, &root).await?;
         let Some(driver) = driver::of(input.agent.driver) else {
             return self.run_command(&job).await;
@@ -209,7 +194,7 @@ impl SessionHandler {
             files
                 .write_input(&resumed)
                 .and_then(|()| files.write_notes(&notes.unwrap_or_default()))
-                .map_err(|error| job.unwritable(&error))?;
+                .map_err(|error| job.files.unwritable(&error))?;
         }
         self.drive(&job, driver, kept).await
     }
@@ -234,13 +219,6 @@ impl Job<'_> {
     /// The level of the sandbox; empty before it is known.
     fn level(&self) -> String {
         self.sandbox.get().cloned().unwrap_or_default()
-    }
-
-    fn unwritable(&self, error: &std::io::Error) -> Failure {
-        let folder = self.files.folder();
-        let message =
-            format!("the files of a session cannot be written in {}: {error}", folder.display());
-        machine::failure(error, Operation::Files, folder, message, Failure::retryable)
     }
 }
 
@@ -347,6 +325,22 @@ impl Handler<RunSession> for SessionHandler {
 fn recorded_conversation(attempt: &Attempt) -> Option<KeptConversation> {
     let progress = attempt.progress.as_ref()?.read().ok()?;
     Some(KeptConversation { progress, is_paused: false })
+}
+
+/// The sandbox of a program of a session; without one, that of the tools that it will start.
+fn sandbox_of(
+    setup: &SetUp,
+    input: &SessionInput,
+    tree: &Path,
+    program: Option<&OsStr>,
+    env: &Environment,
+) -> Result<Option<Sandbox>, Failure> {
+    let root = setup.git.root_of(&input.project);
+    let data_dir = setup.runner.data_dir();
+    let places = Places { root: &root, tree, data_dir, sees_held_out: false };
+    let agent = input.agent.confinement();
+    let confinement = Confinement { held_out: input.held_out.clone(), ..agent };
+    sandbox(&places, program.map(Path::new), env, &confinement)
 }
 
 /// Whether the session's work has already landed: the log of its run has lost its end.

@@ -34,8 +34,6 @@ pub struct Begun {
     pub landed: Option<SessionEnding>,
     /// The level of the sandbox: `bubblewrap`, `landlock` or `none`.
     pub sandbox: String,
-    /// The directory of the session's own files.
-    pub folder: String,
     /// The texts for the model.
     pub texts: Texts,
     /// The tools.
