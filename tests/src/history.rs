@@ -11,6 +11,7 @@ use longhaul_engine::{
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts::{LoadBacklog, RunSession, SessionInput};
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
+use longhaul_workflows::session::SessionWorkflow;
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 
 use crate::project::Mark;
@@ -21,6 +22,7 @@ pub fn workflows() -> Workflows {
         .with(FeatureWorkflow::NAME, FeatureWorkflow)
         .with(ProjectWorkflow::NAME, ProjectWorkflow)
         .with(BatchWorkflow::NAME, BatchWorkflow)
+        .with(SessionWorkflow::NAME, SessionWorkflow)
 }
 
 /// The histories of all runs of a log.

@@ -114,6 +114,8 @@ struct Session {
     overflows: u32,
     /// Sub-agents started.
     delegated: u32,
+    /// Successors that did not take the work.
+    rejected: u32,
     /// The outcome, if the session fails.
     outcome: AgentOutcome,
     /// The files that checkpoints put back.
@@ -139,6 +141,7 @@ impl Session {
             idle: 0,
             overflows: 0,
             delegated: 0,
+            rejected: 0,
             outcome: AgentOutcome::Protocol,
             tampered: Vec::new(),
             outside: Vec::new(),
@@ -361,11 +364,11 @@ fn tool_call(block: &Block) -> Option<&ToolCall> {
     }
 }
 
-/// The id of the session after another one: its number is the next.
-pub fn successor(session: &RunId) -> Option<RunId> {
+/// The id of the session after another one, of which some before `rejected` the work.
+fn successor(session: &RunId, rejected: u32) -> Option<RunId> {
     let (parent, number) = session.as_str().rsplit_once('/')?;
     let number: u32 = number.parse().ok()?;
-    RunId::new(format!("{parent}/{}", number + 1)).ok()
+    RunId::new(format!("{parent}/{}", number.checked_add(rejected)?.checked_add(1)?)).ok()
 }
 
 /// Cancels a child and waits for its end.

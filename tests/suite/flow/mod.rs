@@ -2,6 +2,7 @@
 
 mod claims;
 mod edits;
+mod handoffs;
 mod held;
 mod merging;
 mod messages;

@@ -17,16 +17,17 @@ use longhaul_tests::history::{Histories, workflows};
 use longhaul_tests::script::{engine_with, id, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::contracts::{
-    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow,
+    BeginInput, BeginSession, Begun, Block, CallModel, CheckBase, CheckOutTip, ChecksInput,
+    ChecksReport, CloseInput, CloseWorktree, EndInput, EndSession, Ended, Evidence, Follow,
     FollowInput, Land, LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate,
-    MergeInput, Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree,
+    MergeInput, Merged, Message, ModelAnswer, ModelCall, ModelStop, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree,
     Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding,
-    SessionInput, SessionReport, SetupInput, SetupReport, TipInput, TipTree, Worktree,
+    SessionInput, SessionReport, SetupInput, SetupReport, Texts, TipInput, TipTree, ToolCall, Usage, Worktree,
 };
 use longhaul_workflows::project::{
     FeatureView, ProjectInput, ProjectSummary, ProjectWorkflow, signal,
 };
-use longhaul_workflows::settings::{Limits, Settings};
+use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
 use tokio::sync::watch;
 
 pub(super) const PROJECT: &str = "p";
@@ -56,6 +57,12 @@ pub(super) struct State {
     pub(super) shared: BTreeMap<String, u32>,
     /// What must not happen.
     pub(super) wrongs: Vec<String>,
+    /// What does the work; by default a program.
+    pub(super) agent: AgentSettings,
+    /// The tokens in the window after each answer of the model; after the last one it finishes.
+    pub(super) fill: VecDeque<u64>,
+    /// The texts that the model received, besides prompts.
+    pub(super) heard: Vec<String>,
 }
 
 impl State {
@@ -73,6 +80,17 @@ impl State {
     fn files(&self, feature: &str) -> Vec<String> {
         let shared = self.shared.contains_key(feature).then(|| "shared.txt".to_owned());
         std::iter::once(format!("{feature}.txt")).chain(shared).collect()
+    }
+
+    /// Adds the words that the gates of a session ask for.
+    fn work_on(&mut self, session: &SessionInput) {
+        let feature = session.feature.id.to_string();
+        let head = self.branches.get(&feature).cloned().unwrap_or_default();
+        let mut words = self.words(&head);
+        let gates = session.gates.iter();
+        words.extend(gates.filter_map(|check| check.run.strip_prefix("has ").map(str::to_owned)));
+        let commit = self.commit(words);
+        self.branches.insert(feature, commit);
     }
 
     /// A branch of a feature on which words are that the target does not have.
@@ -137,16 +155,7 @@ impl Handler<RunSession> for Sessions {
         let mut state = self.0.state();
         state.at_work.remove(&feature);
         waited?;
-        let head = state.branches.get(&feature).cloned().unwrap_or_default();
-        let mut words = state.words(&head);
-        words.extend(
-            input
-                .gates
-                .iter()
-                .filter_map(|check| check.run.strip_prefix("has ").map(str::to_owned)),
-        );
-        let commit = state.commit(words);
-        state.branches.insert(feature, commit);
+        state.work_on(&input);
         Ok(SessionReport {
             sandbox: String::new(),
             tampered: Vec::new(),
@@ -352,6 +361,19 @@ impl World {
             .with::<RunChecks>(self.does::<RunChecks, _, _>(checked, check))
             .with::<CheckBase>(self.does::<CheckBase, _, _>(checked, check))
             .with::<RunSession>(Sessions(self.clone()))
+            .with::<BeginSession>(self.does::<BeginSession, _, _>(
+                |input: &BeginInput| {
+                    format!("{} {}", input.session.feature.id, input.session.number)
+                },
+                |_, _, _| Ok(begun()),
+            ))
+            .with::<CallModel>(
+                self.does::<CallModel, _, _>(|_: &ModelCall| String::new(), answer),
+            )
+            .with::<EndSession>(self.does::<EndSession, _, _>(
+                |input: &EndInput| input.session.feature.id.to_string(),
+                end_session,
+            ))
             .with::<Seal>(self.does::<Seal, _, _>(
                 |input: &SealInput| input.feature.to_string(),
                 |state, input, _| {
@@ -418,6 +440,65 @@ impl World {
     }
 }
 
+fn begun() -> Begun {
+    let text = |text: &str| text.to_owned();
+    Begun {
+        landed: None,
+        sandbox: text("none"),
+        texts: Texts {
+            system: text("system"),
+            prompt: text("prompt"),
+            summarise: text("summarise"),
+            resume: text("resume"),
+            proceed: text("proceed"),
+            shorten: text("shorten"),
+        },
+        tools: Vec::new(),
+    }
+}
+
+/// The model gives a summary when it is asked to, fills its window with notes, then finishes.
+#[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
+fn answer(state: &mut State, call: &ModelCall, _: &RunId) -> Result<ModelAnswer, Failure> {
+    let texts: Vec<String> = call.new.iter().flat_map(texts_of).collect();
+    let summarises = texts.iter().any(|text| text == "summarise");
+    state.heard.extend(texts);
+    let used = if summarises { Some(0) } else { state.fill.pop_front() };
+    let (tool, input) = match used {
+        _ if summarises => ("summary", "{}"),
+        Some(_) => ("note", r#"{"kind":"progress","text":"One step."}"#),
+        None => ("finish", r#"{"summary":"Done."}"#),
+    };
+    let id = format!("call {}", state.heard.len());
+    let call = ToolCall { id, name: tool.into(), input: input.into() };
+    Ok(ModelAnswer {
+        head: String::new(),
+        blocks: vec![Block::ToolUse(call)],
+        stop: ModelStop::ToolUse,
+        usage: Usage { input: used.unwrap_or_default(), ..Usage::default() },
+        model: "scripted".into(),
+        request_id: None,
+        duration_ms: 1,
+    })
+}
+
+fn texts_of(message: &Message) -> Vec<String> {
+    let Message::User { blocks } = message else { return Vec::new() };
+    let text = |block: &Block| match block {
+        Block::Text { text } => Some(text.clone()),
+        _ => None,
+    };
+    blocks.iter().filter_map(text).collect()
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
+fn end_session(state: &mut State, input: &EndInput, _: &RunId) -> Result<Ended, Failure> {
+    if input.handoff.is_none() {
+        state.work_on(&input.session);
+    }
+    Ok(Ended { notes: String::new() })
+}
+
 /// A check of a merged result is called `feature merged`.
 fn checked(input: &ChecksInput) -> String {
     let merged = if input.worktree.contains(".integrate") { " merged" } else { "" };
@@ -435,6 +516,7 @@ fn load(state: &mut State) -> Result<LoadedBacklog, Failure> {
         ..Settings::default()
     };
     settings.project.parallel = state.parallel;
+    settings.agent = state.agent.clone();
     let (target, list_file) = ("main".into(), "feature_list.json".into());
     Ok(LoadedBacklog {
         features: state.list.clone(),

@@ -135,7 +135,8 @@ impl Hosted<'_> {
         self.work.reason = SessionReason::Continue;
         self.work.begin_session(context).await?;
         self.start(context, Some(prepared)).await?;
-        if self.is_acknowledged(context, &digest).await? {
+        let mut meanwhile = Vec::new();
+        if self.is_acknowledged(context, &digest, &mut meanwhile).await? {
             decide(context, &self.owner, HandoffDecision::Own).await?;
             decide(context, &predecessor, HandoffDecision::Shutdown).await?;
         } else {
@@ -143,13 +144,19 @@ impl Hosted<'_> {
             self.end(context, &failed).await?;
             decide(context, &self.owner, HandoffDecision::Own).await?;
         }
+        for received in meanwhile {
+            self.pass_on(context, received).await?;
+        }
         Ok(())
     }
 
+    /// Waits for the acknowledgement of a successor. Other messages are for the session that then
+    /// owns the work.
     async fn is_acknowledged(
         &mut self,
         context: &mut dyn Context,
         digest: &str,
+        meanwhile: &mut Vec<Received>,
     ) -> Result<bool, Stop> {
         loop {
             match self.receive(context, Some(ACKNOWLEDGEMENT)).await? {
@@ -160,7 +167,7 @@ impl Hosted<'_> {
                 {
                     return Ok(payload.read::<HandoffAcknowledged>()?.digest == digest);
                 }
-                Some(received) => self.work.take_note(received),
+                Some(received) => meanwhile.push(received),
             }
         }
     }

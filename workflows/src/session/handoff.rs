@@ -156,7 +156,7 @@ impl Session {
         &mut self,
         context: &mut dyn Context,
     ) -> Result<Option<SessionEnding>, Stop> {
-        let next = successor(&self.start.id).filter(|_| self.start.task.is_none());
+        let next = successor(&self.start.id, self.rejected).filter(|_| self.start.task.is_none());
         let (Some(next), Some(feature)) = (next, self.start.feature_run()) else {
             // A sub-agent has no successor.
             self.compact(context).await?;
@@ -185,6 +185,7 @@ impl Session {
         match self.decision(context).await? {
             HandoffDecision::Shutdown => Ok(Some(SessionEnding::ContextFull)),
             HandoffDecision::Own => {
+                self.rejected += 1;
                 self.progress.successor = None;
                 self.shrink();
                 Ok(None)
