@@ -7,6 +7,7 @@ pub mod files;
 pub mod git;
 mod machine;
 pub mod model;
+pub mod prices;
 pub mod process;
 pub mod project;
 pub mod session;

@@ -19,7 +19,6 @@ mod maintenance;
 mod open;
 mod order;
 mod ownership;
-mod prices;
 mod project;
 pub mod pruned;
 mod questions;

@@ -99,8 +99,8 @@ pub enum Verdict {
     Passed,
     /// A feature is blocked, or a run has diverged.
     Blocked,
-    /// A person must act: it is paused, halted or parked, or finished work waits on
-    /// `longhaul/next`.
+    /// A person must act: it is paused, halted or parked, its budget is spent, or finished work
+    /// waits on `longhaul/next`.
     Suspended,
     /// Its list or its settings are wrong.
     Misconfigured,
@@ -119,6 +119,8 @@ pub fn verdict(document: &StatusDocument) -> Verdict {
     } else if matches!(document.status, ProjectState::Paused | ProjectState::Cancelled)
         || document.has_held()
     {
+        Verdict::Suspended
+    } else if document.counts.passed < document.counts.total && document.over_budget.is_some() {
         Verdict::Suspended
     } else if document.counts.passed < document.counts.total {
         Verdict::Blocked

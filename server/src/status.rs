@@ -49,6 +49,9 @@ pub struct StatusDocument {
     /// Why no session starts: the agent is unavailable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions_paused: Option<SessionsPaused>,
+    /// Why no further session is paid: the budget of the project is spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_budget: Option<String>,
     /// The sandbox of its programs on this machine (`bubblewrap`, `landlock` or `none`), and why it
     /// is not a stricter one.
     #[serde(default)]
@@ -266,6 +269,7 @@ impl StatusDocument {
         self.problem = view.problem;
         self.waits_on_next = view.waits_on_next;
         self.sessions_paused = view.paused;
+        self.over_budget = view.over_budget;
         self.synced = view.synced;
     }
 

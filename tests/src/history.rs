@@ -11,8 +11,8 @@ use longhaul_engine::{
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts::{LoadBacklog, RunSession, SessionInput};
 use longhaul_workflows::feature::{FeatureProgress, FeatureWorkflow};
-use longhaul_workflows::session::SessionWorkflow;
 use longhaul_workflows::project::{ProjectWorkflow, signal};
+use longhaul_workflows::session::SessionWorkflow;
 
 use crate::project::Mark;
 

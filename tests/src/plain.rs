@@ -130,6 +130,9 @@ fn is_hex(text: &str) -> bool {
 fn measured(line: &str) -> String {
     for name in [
         "duration_ms",
+        "time_ms",
+        "session_ms",
+        "active_ms",
         "seconds",
         "session_seconds",
         "bytes",

@@ -1,6 +1,7 @@
 //! The built-in agent, on a scripted model.
 
 mod failures;
+mod limits;
 mod steered;
 
 use std::path::Path;

@@ -13,5 +13,6 @@ pub mod narrative;
 pub mod project;
 pub mod projection;
 pub mod prompt;
+pub mod resources;
 pub mod session;
 pub mod settings;

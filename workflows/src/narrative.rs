@@ -309,7 +309,7 @@ fn known_signal(name: &str, payload: &Payload) -> Option<String> {
                 )
             }
             SessionPermit::Rebase => "start from the target as it is now".into(),
-            SessionPermit::Refused { reason } => format!("no session: {reason}"),
+            SessionPermit::Refused { reason, .. } => format!("no session: {reason}"),
         },
         SessionEnded::SIGNAL => match payload.read::<SessionEnded>().ok()?.result {
             SessionResult::Worked { .. } => "the session is over".into(),

@@ -5,6 +5,7 @@ mod admission;
 mod back;
 mod breaker;
 mod conflicts;
+mod ledger;
 mod list;
 mod memory;
 mod order;

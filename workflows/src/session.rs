@@ -24,6 +24,7 @@ use crate::contracts::{
     SessionInput, SessionReport, Summary, Tampering, ToolCall,
 };
 use crate::feature::Note;
+use crate::resources::Resources;
 use crate::settings::Driver;
 
 pub use act::ANSWER;
@@ -60,8 +61,8 @@ pub struct SessionStart {
     /// The task of a sub-agent, instead of the whole feature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// What it may use.
-    pub budget: Budget,
+    /// What it may use, with its sub-agents.
+    pub available: Resources,
 }
 
 impl SessionStart {
@@ -70,15 +71,6 @@ impl SessionStart {
     pub fn feature_run(&self) -> Option<RunId> {
         RunId::new(self.id.as_str().rsplit_once('/')?.0).ok()
     }
-}
-
-/// What a session may use, with its sub-agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Budget {
-    /// Answers of the model.
-    pub turns: u32,
-    /// Tokens that are not read from a cache.
-    pub tokens: u64,
 }
 
 /// How often a model may end its turn without a tool call and without `finish`.
@@ -166,10 +158,10 @@ impl Session {
         loop {
             self.take_notes(context).await?;
             let left = self.left();
-            if left.turns == 0 || left.tokens == 0 {
+            if left.lacks().is_some() {
+                // Another session continues, if the limits of the feature and its project allow it.
                 self.outcome = AgentOutcome::Budget;
-                let limit = if left.turns == 0 { "turns" } else { "tokens" };
-                return Ok(failed(&format!("its limit of {limit} is reached")));
+                return Ok(SessionEnding::ContextFull);
             }
             if let Some(ending) = self.make_room(context).await? {
                 return Ok(ending);
@@ -245,13 +237,9 @@ impl Session {
         Ok(ending.map_or(Next::Turn, Next::End))
     }
 
-    /// What is left of the budget.
-    fn left(&self) -> Budget {
-        let Budget { turns, tokens } = self.start.budget;
-        Budget {
-            turns: turns.saturating_sub(self.progress.turns),
-            tokens: tokens.saturating_sub(self.progress.usage.fresh()),
-        }
+    /// What it may still use.
+    fn left(&self) -> Resources {
+        self.start.available.minus(self.progress.used())
     }
 
     fn remind(&mut self, text: String) -> Next {
@@ -319,8 +307,10 @@ impl Session {
     fn facts(&self, ending: &SessionEnding) -> AgentFacts {
         let outcome = match ending {
             SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => AgentOutcome::Completed,
-            SessionEnding::ContextFull => AgentOutcome::ContextFull,
-            SessionEnding::Failed { .. } | SessionEnding::NotStarted { .. } => self.outcome,
+            SessionEnding::ContextFull if self.outcome != AgentOutcome::Budget => {
+                AgentOutcome::ContextFull
+            }
+            _ => self.outcome,
         };
         AgentFacts {
             driver: Driver::Api.as_str().to_owned(),
@@ -330,7 +320,8 @@ impl Session {
             outcome,
             usage: self.progress.usage,
             turns: Some(self.progress.turns),
-            cost_micros: None,
+            cost_micros: self.progress.cost_micros,
+            active_ms: Some(self.progress.active_ms),
             refused: Vec::new(),
         }
     }

@@ -3,12 +3,15 @@
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::backlog::Check;
+use crate::resources::Resources;
 
 mod agent;
+mod budget;
 mod env;
 mod sandbox;
 
 pub use agent::{AgentSettings, ApiSettings, ContextSettings, Driver, Protocol};
+pub use budget::{BudgetSettings, Usd};
 pub use env::{EnvSource, literal_env};
 pub use sandbox::{Confinement, NetworkAccess, SandboxMode};
 
@@ -28,6 +31,9 @@ pub struct Settings {
     pub baseline: Vec<Check>,
     /// When to give up on a feature.
     pub limits: Limits,
+    /// What all sessions of the project may use.
+    #[serde(skip_serializing_if = "is_default")]
+    pub budget: BudgetSettings,
     /// How work is integrated.
     pub merge: MergeSettings,
 }
@@ -111,6 +117,11 @@ pub struct Limits {
     pub turns: u32,
     /// The most tokens in all sessions that are not read from a cache, if its agent counts them.
     pub tokens: u64,
+    /// The most money for all sessions, in US dollars, if the agent states its cost or the model
+    /// has a price.
+    pub cost: Usd,
+    /// The most time of all sessions, without waits for people.
+    pub time: Seconds,
 }
 
 impl Default for Limits {
@@ -122,6 +133,20 @@ impl Default for Limits {
             conflicts: 5,
             turns: 2000,
             tokens: 20_000_000,
+            cost: Usd::whole(100),
+            time: Seconds(7 * 86_400),
+        }
+    }
+}
+
+impl Limits {
+    /// What the sessions of one run may use.
+    pub fn resources(&self) -> Resources {
+        Resources {
+            turns: self.turns,
+            tokens: self.tokens,
+            cost_micros: self.cost.0,
+            time_ms: self.time.millis(),
         }
     }
 }
@@ -171,6 +196,11 @@ impl Seconds {
     /// As a duration.
     pub fn duration(self) -> std::time::Duration {
         std::time::Duration::from_secs(self.0)
+    }
+
+    /// In milliseconds.
+    pub fn millis(self) -> u64 {
+        self.0.saturating_mul(1000)
     }
 
     fn parse(text: &str) -> Option<u64> {

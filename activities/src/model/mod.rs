@@ -28,6 +28,7 @@ use longhaul_workflows::contracts::{CallModel, Message, ModelAnswer, ModelCall, 
 use longhaul_workflows::settings::Protocol;
 
 use crate::git::GitHandlers;
+use crate::prices::Prices;
 
 use chain::Conversation;
 use client::Clients;
@@ -124,6 +125,12 @@ impl Handler<CallModel> for ModelHandler {
         };
         let answered = self.request(&call, &conversation, &key, attempt).await?;
         let answer = answer(&mut conversation, answered, began.elapsed());
+        let data_dir = self.data_dir.clone();
+        let answer = blocking(move || {
+            let cost_micros = Prices::cost_in(&data_dir, &answer.model, &answer.usage);
+            Ok(ModelAnswer { cost_micros, ..answer })
+        })
+        .await?;
         let kept = answer.clone();
         let run = attempt.run.clone();
         blocking(move || {
@@ -170,6 +177,7 @@ fn answer(conversation: &mut Conversation, answered: Answered, took: Duration) -
         blocks: received.blocks,
         stop,
         usage,
+        cost_micros: None,
         model: received.model,
         request_id,
         duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),

@@ -8,6 +8,7 @@ use longhaul_engine::{Failure, Payload};
 use longhaul_workflows::contracts::{AgentOutcome, AgentProgress, SessionEnding, SessionReport};
 use uuid::Uuid;
 
+use crate::prices::Prices;
 use crate::process::{Finished, Spec, has_changed};
 
 use super::driver::{self, AgentDriver, Conversation, End, Launch, Record};
@@ -83,8 +84,20 @@ impl SessionHandler {
             }
             let version = driver::version(driver, &job.input.agent, job.root, &spec.env).await;
             let ended = Ended { end, record, begun, version };
-            return Ok(judge(job, driver, &finished, ended));
+            let mut report = judge(job, driver, &finished, ended);
+            self.price(job, &mut report);
+            return Ok(report);
         }
+    }
+
+    /// Adds the cost of an agent that states only its tokens.
+    fn price(&self, job: &Job<'_>, report: &mut SessionReport) {
+        let Some(facts) = report.agent.as_mut().filter(|facts| facts.cost_micros.is_none()) else {
+            return;
+        };
+        let model = facts.model.as_ref().or(job.input.agent.model.as_ref());
+        let data_dir = self.setup.runner.data_dir();
+        facts.cost_micros = model.and_then(|model| Prices::cost_in(data_dir, model, &facts.usage));
     }
 
     /// The specification of the next process, and the progress with the id of its conversation.
@@ -107,7 +120,14 @@ impl SessionHandler {
         } else {
             Conversation::Resumed(&before.conversation)
         };
-        let launch = Launch { model: agent.model.as_deref(), args: &agent.args, conversation };
+        let spent = before.cost_micros.unwrap_or_default();
+        let available = job.input.available.map(|left| left.cost_micros.saturating_sub(spent));
+        let launch = Launch {
+            model: agent.model.as_deref(),
+            args: &agent.args,
+            conversation,
+            cost_micros: available,
+        };
         args.extend(driver.args(&launch).into_iter().map(Into::into));
         let env = driver::environment(driver, agent);
         let name = format!("session-{}", driver.name());
@@ -160,9 +180,12 @@ fn judge(
             end.outcome = AgentOutcome::ToolsRefused;
         }
     }
+    let has_own_budget = driver::sets(&job.input.agent.args, &["--max-budget-usd"]);
     let ending = match end.outcome {
         AgentOutcome::Completed => SessionEnding::ClaimsDone,
         AgentOutcome::ContextFull | AgentOutcome::TurnLimit => SessionEnding::ContextFull,
+        // Another session continues, if the limits of the feature and its project allow it.
+        AgentOutcome::Budget if !has_own_budget => SessionEnding::ContextFull,
         _ => SessionEnding::Failed {
             reason: reason(driver, &end, record.refused()),
             lacks_command: false,

@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe, RunId};
@@ -134,6 +135,8 @@ impl SessionHandler {
         tracing::info!(run = %attempt.run, session = input.number, sandbox = level, "a session begins");
         let _ = job.sandbox.set(level);
         let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
+        let available = input.available.map(|left| Duration::from_millis(left.time_ms));
+        let total = limit(agent.timeout).into_iter().chain(available).min();
         Ok(Spec {
             name: start.name,
             program: start.program,
@@ -142,7 +145,7 @@ impl SessionHandler {
             env,
             input: Some(files.input()),
             sandbox,
-            limits: Limits { total: limit(agent.timeout), silence: limit(agent.silence_timeout) },
+            limits: Limits { total, silence: limit(agent.silence_timeout) },
             remedy: REMEDY,
         })
     }

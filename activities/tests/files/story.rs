@@ -167,6 +167,7 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
         gates: Vec::new(),
         feedback: Feedback::default(),
         agent: AgentSettings::default(),
+        available: None,
         held_out: None,
         redo: false,
     }

@@ -126,6 +126,7 @@ impl World {
             problem: None,
             waits_on_next: None,
             paused: None,
+            over_budget: None,
             features: 2,
             passed: 0,
             in_progress: 0,

@@ -27,6 +27,7 @@ pub(crate) fn input(world: &World) -> SessionInput {
             write: Some(vec![world.text_path("out")]),
             ..AgentSettings::default()
         },
+        available: None,
         held_out: None,
         redo: false,
     }

@@ -96,6 +96,9 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     if let Some(paused) = &document.sessions_paused {
         text += &format!("\n{}", sessions_paused(paused));
     }
+    if let Some(reason) = &document.over_budget {
+        text += &format!("\nno further session: {reason}");
+    }
     if let Some(sandbox) = &document.sandbox {
         text += &format!("\nsandbox: {sandbox}");
     }

@@ -29,6 +29,7 @@ fn view() -> ProjectSummary {
         problem: None,
         waits_on_next: None,
         paused: None,
+        over_budget: None,
         merging: Vec::new(),
         merge_queue: Vec::new(),
         parallel: 1,

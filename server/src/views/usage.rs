@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
+use longhaul_activities::prices::Prices;
 use longhaul_engine::{Activity, Event, EventKind, RunId, Slot, Summary};
 use longhaul_workflows::contracts::{
     AgentProgress, RunSession, SessionInput, SessionReport, Usage,
@@ -18,7 +19,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Name, View, project_and_feature};
-use crate::prices::{Prices, count};
 use crate::pruned;
 use crate::request::{RequestError, request};
 
@@ -91,12 +91,12 @@ struct Entry {
     model: String,
     turns: u64,
     usage: Usage,
-    /// The cost that the agent states, in millionths of a US dollar.
+    /// The recorded cost in millionths of a US dollar.
     stated_micros: Option<u64>,
 }
 
 request!(ShowUsage, "usage" -> UsageDocument, |self, service| {
-    let prices = Prices::load(service.log.directory())?;
+    let prices = Prices::load(service.log.directory()).map_err(RequestError::refused)?;
     service.view().usage(&self, &prices).await
 });
 
@@ -149,7 +149,8 @@ impl UsageSum {
     fn add(&mut self, entry: &Entry, prices: &Prices) {
         self.turns += entry.turns;
         self.tokens += entry.usage;
-        let stated = entry.stated_micros.map(count);
+        #[expect(clippy::cast_precision_loss, reason = "amounts of money are below 2^52")]
+        let stated = entry.stated_micros.map(|micros| micros as f64);
         match stated.or_else(|| prices.cost_micros(&entry.model, &entry.usage)) {
             Some(micros) => *self.cost_usd.get_or_insert(0.0) += micros / 1e6,
             None => self.unpriced_tokens += entry.usage.total(),
@@ -164,7 +165,7 @@ fn of_session(events: &[Event]) -> Vec<Entry> {
         model: answer.model,
         turns: u64::from(answer.is_turn),
         usage: answer.usage,
-        stated_micros: None,
+        stated_micros: answer.cost_micros,
     });
     answers.collect()
 }
@@ -271,6 +272,7 @@ mod tests {
             usage: Usage { output, ..Usage::default() },
             turns: Some(2),
             cost_micros: Some(5),
+            active_ms: None,
             refused: Vec::new(),
         };
         let report = SessionReport {

@@ -77,6 +77,8 @@ pub enum Kind {
     NotRunning,
     /// A dependency has not passed.
     Dependency,
+    /// The budget of the project is spent.
+    Budget,
     /// The project is at its limit of parallel features.
     ParallelLimit,
     /// The process is at its limit of agents or checks.

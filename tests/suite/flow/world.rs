@@ -20,9 +20,10 @@ use longhaul_workflows::contracts::{
     BeginInput, BeginSession, Begun, Block, CallModel, CheckBase, CheckOutTip, ChecksInput,
     ChecksReport, CloseInput, CloseWorktree, EndInput, EndSession, Ended, Evidence, Follow,
     FollowInput, Land, LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate,
-    MergeInput, Merged, Message, ModelAnswer, ModelCall, ModelStop, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree,
-    Refreshed, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding,
-    SessionInput, SessionReport, SetupInput, SetupReport, Texts, TipInput, TipTree, ToolCall, Usage, Worktree,
+    MergeInput, Merged, Message, ModelAnswer, ModelCall, ModelStop, OpenInput, OpenWorktree,
+    ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal,
+    SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Texts,
+    TipInput, TipTree, ToolCall, Usage, Worktree,
 };
 use longhaul_workflows::project::{
     FeatureView, ProjectInput, ProjectSummary, ProjectWorkflow, signal,
@@ -367,9 +368,7 @@ impl World {
                 },
                 |_, _, _| Ok(begun()),
             ))
-            .with::<CallModel>(
-                self.does::<CallModel, _, _>(|_: &ModelCall| String::new(), answer),
-            )
+            .with::<CallModel>(self.does::<CallModel, _, _>(|_: &ModelCall| String::new(), answer))
             .with::<EndSession>(self.does::<EndSession, _, _>(
                 |input: &EndInput| input.session.feature.id.to_string(),
                 end_session,
@@ -476,6 +475,7 @@ fn answer(state: &mut State, call: &ModelCall, _: &RunId) -> Result<ModelAnswer,
         blocks: vec![Block::ToolUse(call)],
         stop: ModelStop::ToolUse,
         usage: Usage { input: used.unwrap_or_default(), ..Usage::default() },
+        cost_micros: None,
         model: "scripted".into(),
         request_id: None,
         duration_ms: 1,

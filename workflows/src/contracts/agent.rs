@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
+use crate::resources::Resources;
 use crate::settings::AgentSettings;
 
 use super::{AgentFacts, Feedback, OutsideChange, ProjectRef, Tampering};
@@ -82,6 +83,9 @@ pub struct SessionInput {
     pub feedback: Feedback,
     /// The agent program, and its limits.
     pub agent: AgentSettings,
+    /// What the session may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub available: Option<Resources>,
     /// The directory of held-out checks, hidden from the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<String>,

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::resources::Resources;
+
 use super::{SessionEnding, SessionReport, Usage};
 
 /// Facts about the agent of a session. A command has none.
@@ -28,6 +30,9 @@ pub struct AgentFacts {
     /// The cost of all attempts in millionths of a US dollar, if the agent states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
+    /// The time in milliseconds without waits for people, if it is less than the duration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_ms: Option<u64>,
     /// The tools of refused calls, one entry for each call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
@@ -43,7 +48,7 @@ pub enum AgentOutcome {
     ContextFull,
     /// It reached its limit of turns, or of the length of an answer.
     TurnLimit,
-    /// It reached its own limit of money.
+    /// It reached a limit of money, tokens, turns or time.
     Budget,
     /// The provider limits the rate of requests.
     RateLimited,
@@ -93,6 +98,18 @@ pub struct AgentProgress {
 }
 
 impl SessionReport {
+    /// What the session used.
+    pub fn used(&self) -> Resources {
+        let facts = self.agent.as_ref();
+        let active = facts.and_then(|facts| facts.active_ms);
+        Resources {
+            turns: facts.and_then(|facts| facts.turns).unwrap_or_default(),
+            tokens: facts.map_or(0, |facts| facts.usage.fresh()),
+            cost_micros: facts.and_then(|facts| facts.cost_micros).unwrap_or_default(),
+            time_ms: active.unwrap_or(self.duration_ms),
+        }
+    }
+
     /// Whether the agent could work at all: it was found, and it is logged in.
     pub fn has_working_agent(&self) -> bool {
         match &self.ending {

@@ -158,6 +158,9 @@ pub struct ModelAnswer {
     pub stop: ModelStop,
     /// The tokens.
     pub usage: Usage,
+    /// The cost in millionths of a US dollar, if the model has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
     /// The model, as the provider names it.
     pub model: String,
     /// The provider's id of the request.

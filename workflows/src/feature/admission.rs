@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{SessionEnding, SessionReason, SessionReport};
 use crate::prompt;
+use crate::resources::Resources;
 use crate::settings::AgentSettings;
 
 use super::{Work, turn};
@@ -25,6 +26,8 @@ pub struct SessionRequest {
     pub resolves: bool,
     /// The failed baseline check of the commit that it starts from.
     pub broken: Option<BrokenBase>,
+    /// What its sessions may use, by the limits of the feature.
+    pub left: Resources,
 }
 
 /// A commit that fails the project's own baseline.
@@ -51,6 +54,8 @@ pub enum SessionPermit {
         /// The agent to use from now on: the current one does not work, and the settings name
         /// another.
         agent: Option<Box<AgentSettings>>,
+        /// What the session may use: it is reserved until the session has ended.
+        available: Resources,
     },
     /// The target has moved since the baseline failed: start from it and run the baseline again.
     Rebase,
@@ -58,6 +63,9 @@ pub enum SessionPermit {
     Refused {
         /// The reason.
         reason: String,
+        /// Whether the budget of the project is spent.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        over_limit: bool,
     },
 }
 
@@ -68,6 +76,8 @@ pub struct SessionEnded {
     pub agent: Vec<String>,
     /// The outcome.
     pub result: SessionResult,
+    /// What the session used, with those that it handed its work to.
+    pub used: Resources,
 }
 
 /// The outcome of a granted session.
@@ -131,7 +141,8 @@ pub(super) async fn report(
     work: &Work,
     result: SessionResult,
 ) -> Result<(), Stop> {
-    let ended = SessionEnded { agent: work.brief.settings.agent.identity(), result };
+    let agent = work.brief.settings.agent.identity();
+    let ended = SessionEnded { agent, result, used: work.used };
     context.signal(turn::project(work)?, SessionEnded::SIGNAL, &ended).await
 }
 

@@ -102,9 +102,9 @@ impl Hosted<'_> {
         context: &mut dyn Context,
         prepared: Option<HandoffPrepared>,
     ) -> Result<(), Stop> {
-        let budget = match &prepared {
+        let available = match &prepared {
             Some(prepared) => prepared.left,
-            None => self.work.budget(),
+            None => self.work.available,
         };
         let start = SessionStart {
             id: self.owner.clone(),
@@ -112,7 +112,7 @@ impl Hosted<'_> {
             seal: self.work.seal_as(""),
             handoff: prepared.map(|prepared| prepared.package),
             task: None,
-            budget,
+            available,
         };
         let run = start.id.clone();
         self.open.insert(run.clone());

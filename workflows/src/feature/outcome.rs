@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Check, Feature};
 use crate::contracts::{ProjectRef, Usage};
 use crate::finding::Findings;
+use crate::resources::Resources;
 use crate::settings::Settings;
 
 /// Input of the feature workflow.
@@ -59,6 +60,12 @@ pub struct FeatureProgress {
     /// The tokens, if they are counted.
     #[serde(default, skip_serializing_if = "Usage::is_zero")]
     pub usage: Usage,
+    /// The cost in millionths of a US dollar, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// The time of sessions in milliseconds.
+    #[serde(default)]
+    pub session_ms: u64,
     /// How often files were restored.
     pub tampered: u32,
     /// Findings about it.
@@ -76,6 +83,16 @@ impl FeatureProgress {
     pub const KEY: &'static str = "progress";
     /// The step that tries work with failed gates on the current target before it is given up.
     pub const LAST_TRY: &'static str = "last try on the target as it is now";
+
+    /// What its sessions have used.
+    pub(super) fn used(&self) -> Resources {
+        Resources {
+            turns: self.turns,
+            tokens: self.usage.fresh(),
+            cost_micros: self.cost_micros.unwrap_or_default(),
+            time_ms: self.session_ms,
+        }
+    }
 
     /// The last published progress of a run.
     pub fn published(values: &BTreeMap<String, Payload>) -> Option<Self> {
@@ -106,6 +123,9 @@ pub enum FeatureOutcome {
     Blocked {
         /// The reason, in one line.
         reason: String,
+        /// Whether a limit of turns, tokens, money or time is reached: more of it helps.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        over_limit: bool,
         /// The end of the output of the last failed session; empty for other problems.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,

@@ -111,15 +111,18 @@ async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Tr
 async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     loop {
         match admission::ask(context, work).await? {
-            SessionPermit::Granted { session, forgiven, agent } => {
-                work.take_permit(session, forgiven, agent);
+            SessionPermit::Granted { session, forgiven, agent, available } => {
+                work.take_permit(session, forgiven, agent, available);
                 return Ok(None);
             }
             SessionPermit::Rebase => {
                 refresh(context, work).await?;
                 baseline(context, work).await?;
             }
-            SessionPermit::Refused { reason } => return Ok(Some(reason)),
+            SessionPermit::Refused { reason, over_limit } => {
+                work.over_limit = over_limit;
+                return Ok(Some(reason));
+            }
         }
     }
 }

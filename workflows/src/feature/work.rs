@@ -10,7 +10,7 @@ use crate::contracts::{
     SessionReport, SetupInput, Worktree,
 };
 use crate::prompt;
-use crate::session::Budget;
+use crate::resources::Resources;
 use crate::settings::AgentSettings;
 
 use super::{Brief, BrokenBase, FeatureOutcome, FeatureProgress, SessionRequest, Turn};
@@ -41,6 +41,12 @@ pub(super) struct Work {
     pub(super) redo: bool,
     /// The run of the granted session, until it begins.
     pub(super) granted: Option<RunId>,
+    /// What that session may use.
+    pub(super) available: Resources,
+    /// What the sessions of this grant have used.
+    pub(super) used: Resources,
+    /// A limit of resources is reached.
+    pub(super) over_limit: bool,
 }
 
 impl Work {
@@ -61,6 +67,9 @@ impl Work {
             repairs: false,
             redo: false,
             granted: None,
+            available: Resources::default(),
+            used: Resources::default(),
+            over_limit: false,
         }
     }
 
@@ -157,6 +166,7 @@ impl Work {
             gates: self.own_checks().into_iter().map(Check::for_agents).collect(),
             feedback: self.feedback.clone(),
             agent: self.brief.settings.agent.clone(),
+            available: Some(self.available),
             held_out: self.brief.settings.project.hidden_checks.clone(),
             redo: self.redo,
         }
@@ -234,6 +244,7 @@ impl Work {
             files,
             resolves,
             broken: self.broken.clone(),
+            left: self.left(),
         }
     }
 
@@ -290,8 +301,11 @@ impl Work {
         session: RunId,
         forgiven: u32,
         agent: Option<Box<AgentSettings>>,
+        available: Resources,
     ) {
         self.granted = Some(session);
+        self.available = available;
+        self.used = Resources::default();
         self.progress.outage_sessions += forgiven;
         self.progress.failed_sessions = self.progress.failed_sessions.saturating_sub(forgiven);
         self.forgiven.failed_sessions =
@@ -325,16 +339,18 @@ impl Work {
         if let Some(facts) = &session.agent {
             self.progress.turns += facts.turns.unwrap_or_default();
             self.progress.usage += facts.usage;
+            if let Some(cost) = facts.cost_micros {
+                *self.progress.cost_micros.get_or_insert_default() += cost;
+            }
         }
+        let used = session.used();
+        self.progress.session_ms += used.time_ms;
+        self.used += used;
     }
 
-    /// What further sessions may use.
-    pub(super) fn budget(&self) -> Budget {
-        let limits = &self.brief.settings.limits;
-        Budget {
-            turns: limits.turns.saturating_sub(self.progress.turns),
-            tokens: limits.tokens.saturating_sub(self.progress.usage.fresh()),
-        }
+    /// What further sessions may use, by the limits of the feature.
+    fn left(&self) -> Resources {
+        self.brief.settings.limits.resources().minus(self.progress.used())
     }
 
     /// Takes over work of an earlier run.
@@ -410,7 +426,7 @@ impl Work {
     }
 
     /// The reason for no further session, if a limit is reached.
-    pub(super) fn exhausted(&self) -> Option<String> {
+    pub(super) fn exhausted(&mut self) -> Option<String> {
         let (limits, progress, forgiven) =
             (&self.brief.settings.limits, &self.progress, &self.forgiven);
         let failed_gates = progress.failed_gates - forgiven.failed_gates;
@@ -434,12 +450,12 @@ impl Work {
                 ["1 session was used", "# sessions were used"],
             ),
         ];
-        let budget = self.budget();
-        if budget.turns == 0 {
-            return Some(format!("the limit of {} turns is reached", limits.turns));
-        }
-        if budget.tokens == 0 {
-            return Some(format!("the limit of {} tokens is reached", limits.tokens));
+        if let Some(lacking) = self.left().lacks() {
+            let (limit, key) = (lacking.amount(&limits.resources()), lacking.key());
+            self.over_limit = true;
+            return Some(format!(
+                "the limit of {limit} is reached; raise `[limits] {key}` in longhaul.toml"
+            ));
         }
         let (count, _, [once, many]) =
             reached.into_iter().find(|(count, limit, _)| count >= limit)?;
@@ -468,14 +484,19 @@ impl Work {
     }
 
     pub(super) fn blocked(&self, reason: String) -> FeatureOutcome {
-        FeatureOutcome::Blocked { reason, output: String::new(), progress: self.progress.clone() }
+        self.blocked_with(reason, String::new())
     }
 
     /// Gives up because of the last problem.
     pub(super) fn given_up(&self, reason: String) -> FeatureOutcome {
         let output =
             self.feedback.problem.as_ref().map(Problem::output).unwrap_or_default().to_owned();
-        FeatureOutcome::Blocked { reason, output, progress: self.progress.clone() }
+        self.blocked_with(reason, output)
+    }
+
+    fn blocked_with(&self, reason: String, output: String) -> FeatureOutcome {
+        let progress = self.progress.clone();
+        FeatureOutcome::Blocked { reason, over_limit: self.over_limit, output, progress }
     }
 
     pub(super) fn passed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {

@@ -18,6 +18,7 @@ use crate::settings::AgentSettings;
 
 use super::breaker::{self, Breaker, Failed, SessionsPaused};
 use super::conflicts::{Claim, Conflicts};
+use super::ledger::Ledger;
 use super::memory::Memory;
 use super::repair::{self, Repair};
 
@@ -38,6 +39,7 @@ pub(super) struct Admissions {
     pub(super) conflicts: Conflicts,
     /// The breakers, by agent command.
     breakers: BTreeMap<String, Breaker>,
+    pub(super) ledger: Ledger,
     /// Why no session begins.
     pub(super) paused: Option<SessionsPaused>,
 }
@@ -79,6 +81,7 @@ impl Admissions {
         self.waiting.retain(|waiting| waiting.feature != *feature);
         self.places.remove(feature);
         self.conflicts.leave(feature);
+        self.ledger.leave(feature);
         self.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
     }
 
@@ -138,8 +141,14 @@ impl Memory {
         let aside = admissions.aside.len().min(in_progress);
         let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
         let is_held = admissions.repair.is_at_work(&self.held_features())
-            || (admissions.paused.is_some() && in_progress > 0);
+            || (admissions.paused.is_some() && in_progress > 0)
+            || self.over_budget().is_some();
         !is_full && !is_held
+    }
+
+    /// Why no further session is paid: the budget of the project is spent.
+    pub(super) fn over_budget(&self) -> Option<String> {
+        self.admissions.ledger.is_over(&self.settings.budget)
     }
 
     pub(super) fn parallel(&self) -> usize {
@@ -201,6 +210,7 @@ impl Memory {
         feature: &FeatureId,
         ended: SessionEnded,
     ) -> Result<(), Stop> {
+        self.admissions.ledger.settle(feature, ended.used);
         match &ended.result {
             SessionResult::Worked { done } => {
                 self.admissions.breaker(&ended.agent).pass(feature);
@@ -315,6 +325,9 @@ impl Memory {
         if held.contains(feature) {
             return wait("waits until its run continues".into(), false);
         }
+        if let Some(reason) = self.over_budget() {
+            return Decision::Answer(SessionPermit::Refused { reason, over_limit: true });
+        }
         if let Some(broken) = &request.broken {
             if waiting.moves < self.admissions.moves {
                 return Decision::Answer(SessionPermit::Rebase);
@@ -324,7 +337,7 @@ impl Memory {
                 repair::Turn::Waits(why) => return wait(why, true),
                 repair::Turn::Rebase => return Decision::Answer(SessionPermit::Rebase),
                 repair::Turn::Refused(reason) => {
-                    return Decision::Answer(SessionPermit::Refused { reason });
+                    return Decision::Answer(SessionPermit::Refused { reason, over_limit: false });
                 }
             }
         }
@@ -353,10 +366,19 @@ impl Memory {
         let Some(session) = session else {
             return Decision::Answer(SessionPermit::Refused {
                 reason: "its session has no valid id".into(),
+                over_limit: false,
             });
+        };
+        let (wanted, parallel) = (request.left, self.parallel());
+        let ledger = &mut self.admissions.ledger;
+        let Some(available) = ledger.reserve(feature, wanted, &self.settings.budget, parallel)
+        else {
+            let why = "waits until sessions at work give back what they reserved of the budget";
+            return wait(why.into(), false);
         };
         match self.ask_breaker(feature, request, now) {
             Err(paused) => {
+                self.admissions.ledger.leave(feature);
                 let why = format!("waits for its agent: {}", paused.reason);
                 let earlier =
                     self.admissions.paused.as_ref().is_some_and(|known| known.until.is_some());
@@ -373,7 +395,7 @@ impl Memory {
                 if let Some(claim) = &waiting.claim {
                     self.admissions.conflicts.reserve(claim);
                 }
-                Decision::Answer(SessionPermit::Granted { session, forgiven, agent })
+                Decision::Answer(SessionPermit::Granted { session, forgiven, agent, available })
             }
         }
     }

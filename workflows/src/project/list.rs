@@ -56,7 +56,12 @@ impl Memory {
         let has_other_gates = settings.gates != self.settings.gates;
         let has_new_gates = settings.gates.iter().any(|gate| !self.settings.gates.contains(gate));
         self.note_settings(&settings);
+        let has_other_limits =
+            settings.limits != self.settings.limits || settings.budget != self.settings.budget;
         self.settings = settings;
+        if has_other_limits {
+            self.retry_over_limit();
+        }
         self.list_file = loaded.list_file;
         if !self.is_synced() || self.settings.project.target.is_some() {
             self.target = loaded.target;
@@ -88,6 +93,14 @@ impl Memory {
             self.judge_gates();
         }
         Ok(())
+    }
+
+    /// Features that had reached a limit of resources are tried with the new limits.
+    fn retry_over_limit(&mut self) {
+        let over = self.records.iter().filter(|(_, record)| record.over_limit);
+        for id in over.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.unblock(&id);
+        }
     }
 
     /// The user may edit the settings at any time; an agent without a sandbox could do so too.

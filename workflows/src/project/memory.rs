@@ -89,6 +89,9 @@ pub(super) struct Record {
     /// A dependency that was invalidated after this feature passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,
+    /// It is blocked because a limit of resources is reached.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) over_limit: bool,
     /// Findings about its last run.
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
     pub(super) findings: Findings,
@@ -315,7 +318,8 @@ impl Memory {
 
     pub(super) fn is_idle(&self) -> bool {
         let has_runs = !self.current.is_empty() || self.failed_syncs > 0;
-        !has_runs && (self.halted.is_some() || self.backlog.is_settled())
+        let is_over = || self.over_budget().is_some();
+        !has_runs && (self.halted.is_some() || self.backlog.is_settled() || is_over())
     }
 
     /// The state of a feature, listed or not.
@@ -329,7 +333,9 @@ impl Memory {
 
     pub(super) fn set(&mut self, id: &FeatureId, state: FeatureState) {
         if self.gone.contains_key(id) || restore(&mut self.backlog, id, &state).is_ok() {
-            self.record(id).state = state;
+            let record = self.record(id);
+            record.over_limit = false;
+            record.state = state;
         }
     }
 }

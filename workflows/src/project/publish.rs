@@ -54,6 +54,7 @@ impl Memory {
             problem: self.problem.clone(),
             waits_on_next: self.waits_on_next.clone(),
             paused: self.admissions.paused.clone(),
+            over_budget: self.over_budget(),
             merging: self.queue.holders().cloned().collect(),
             merge_queue: self.queue.waiting().map(|ready| ready.feature.clone()).collect(),
             parallel: self.parallel(),

@@ -136,9 +136,10 @@ impl Memory {
                 self.note_progress(feature, &progress);
                 self.pass(feature, Pass { commit, files, checks, by_claim: claim });
             }
-            Ok(FeatureOutcome::Blocked { reason, progress, .. }) => {
+            Ok(FeatureOutcome::Blocked { reason, over_limit, progress, .. }) => {
                 self.note_progress(feature, &progress);
                 self.block_if_in_progress(feature, reason);
+                self.record(feature).over_limit = over_limit;
             }
             Err(reason) => self.block_if_in_progress(feature, reason),
         }

@@ -31,6 +31,9 @@ pub struct ProjectSummary {
     /// Why no session begins: an outage of an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<SessionsPaused>,
+    /// Why no further session is paid: the budget of the project is spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_budget: Option<String>,
     /// The features that merge: one, and those that are held.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub merging: Vec<FeatureId>,

@@ -22,6 +22,8 @@ pub struct ModelUse {
     pub model: String,
     /// Its tokens.
     pub usage: Usage,
+    /// The recorded cost in millionths of a US dollar.
+    pub cost_micros: Option<u64>,
     /// Whether it is a turn of the session; a summary is none.
     pub is_turn: bool,
 }
@@ -159,6 +161,7 @@ impl SessionView {
             at: event.at,
             model: answer.model.clone(),
             usage: answer.usage,
+            cost_micros: answer.cost_micros,
             is_turn: !asks_for_summary,
         });
         if asks_for_summary {

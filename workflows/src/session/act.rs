@@ -46,7 +46,9 @@ impl Session {
             _ => {
                 self.progress.step = step(call);
                 self.publish(context).await?;
-                context.call::<UseTool>(self.tool_use(call)).await
+                let outcome = context.call::<UseTool>(self.tool_use(call)).await?;
+                self.progress.active_ms += outcome.duration_ms;
+                Ok(outcome)
             }
         }
     }
@@ -112,7 +114,7 @@ impl Session {
             id: id.clone(),
             task: Some(task),
             handoff: None,
-            budget: self.left(),
+            available: self.left(),
             ..self.start.clone()
         };
         context
@@ -145,6 +147,8 @@ impl Session {
         {
             self.progress.turns += facts.turns.unwrap_or_default();
             self.progress.usage += facts.usage;
+            self.progress.add_cost(facts.cost_micros);
+            self.progress.active_ms += facts.active_ms.unwrap_or_default();
         }
         Ok(())
     }

@@ -147,6 +147,8 @@ impl Session {
         };
         conversation.take_answer(&answer);
         self.progress.usage += answer.usage;
+        self.progress.add_cost(answer.cost_micros);
+        self.progress.active_ms += answer.duration_ms;
         Ok(answer)
     }
 

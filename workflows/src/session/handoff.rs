@@ -13,16 +13,18 @@ use crate::contracts::{
     Summary, ToolSpec,
 };
 
+use crate::resources::Resources;
+
 use super::conversation::Conversation;
-use super::{Budget, Next, Session, SessionPhase, successor, tool_call};
+use super::{Next, Session, SessionPhase, successor, tool_call};
 
 /// The signal `handoff_prepared`: a session offers its work to a successor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HandoffPrepared {
     /// The package.
     pub package: Handoff,
-    /// What is left of the budget.
-    pub left: Budget,
+    /// What the successor may use.
+    pub left: Resources,
 }
 
 /// The signal `handoff_acknowledged`: a successor has loaded its package.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::Usage;
+use crate::resources::Resources;
 
 use super::SessionStart;
 use super::window::Window;
@@ -50,6 +51,12 @@ pub struct SessionProgress {
     pub checkpoints: u32,
     /// All tokens so far, with those of summaries.
     pub usage: Usage,
+    /// The cost so far in millionths of a US dollar, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micros: Option<u64>,
+    /// The time of model and tool calls in milliseconds.
+    #[serde(default)]
+    pub active_ms: u64,
     /// The model, as the provider names it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
@@ -64,6 +71,23 @@ pub struct SessionProgress {
 impl SessionProgress {
     /// The key under which it is published.
     pub const KEY: &'static str = "session";
+
+    /// What it has used.
+    pub(super) fn used(&self) -> Resources {
+        Resources {
+            turns: self.turns,
+            tokens: self.usage.fresh(),
+            cost_micros: self.cost_micros.unwrap_or_default(),
+            time_ms: self.active_ms,
+        }
+    }
+
+    /// Adds a cost, if it is known.
+    pub(super) fn add_cost(&mut self, micros: Option<u64>) {
+        if let Some(micros) = micros {
+            *self.cost_micros.get_or_insert_default() += micros;
+        }
+    }
 
     pub(super) fn new(start: &SessionStart) -> Self {
         Self { window: Window::new(start.session.agent.context.window), ..Self::default() }

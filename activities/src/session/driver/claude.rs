@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use longhaul_workflows::contracts::{AgentOutcome, Usage};
+use longhaul_workflows::resources::usd;
 use serde_json::Value;
 
 use super::event::{content, micros, millis, number, summary, text};
@@ -52,6 +53,10 @@ impl AgentDriver for Claude {
         }
         if let Some(model) = launch.model {
             args.extend(["--model", model]);
+        }
+        let limit = launch.cost_micros.map(usd).filter(|_| !launch.sets(&["--max-budget-usd"]));
+        if let Some(limit) = &limit {
+            args.extend(["--max-budget-usd", limit]);
         }
         match launch.conversation {
             Conversation::New(id) => args.extend(["--session-id", id]),

@@ -76,16 +76,20 @@ pub(super) struct Launch<'a> {
     /// Further arguments from the settings.
     pub(super) args: &'a [String],
     pub(super) conversation: Conversation<'a>,
+    /// The money that it may use, in millionths of a US dollar.
+    pub(super) cost_micros: Option<u64>,
 }
 
 impl Launch<'_> {
     /// Whether the settings give an option themselves.
     fn sets(&self, options: &[&str]) -> bool {
-        self.args.iter().any(|arg| {
-            let name = arg.split('=').next().unwrap_or_default();
-            options.contains(&name)
-        })
+        sets(self.args, options)
     }
+}
+
+/// Whether arguments contain one of these options.
+pub(super) fn sets(args: &[String], options: &[&str]) -> bool {
+    args.iter().any(|arg| options.contains(&arg.split('=').next().unwrap_or_default()))
 }
 
 /// The conversation of an agent.

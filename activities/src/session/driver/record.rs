@@ -116,6 +116,7 @@ impl<'a> Record<'a> {
             usage: self.progress.usage,
             cost_micros: self.progress.cost_micros,
             turns: None,
+            active_ms: None,
             refused: self.refused.clone(),
         }
     }

@@ -224,7 +224,8 @@ The command failed.
 fn arguments_of_the_user_replace_the_defaults() {
     let args = |driver, conversation, args: &[&str]| {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let launch = Launch { model: Some("m"), args: &args, conversation };
+        let launch =
+            Launch { model: Some("m"), args: &args, conversation, cost_micros: Some(1_500_000) };
         by_name(driver).unwrap().args(&launch).join(" ")
     };
     assert_eq!(

@@ -28,6 +28,9 @@ pub(super) fn reasons(view: &ProjectView) -> Vec<Reason> {
         ));
     }
     reasons.extend(summary.paused.iter().map(Reason::outage));
+    if let Some(reason) = &summary.over_budget {
+        reasons.push(Reason::of(Kind::Budget, format!("No further session begins: {reason}.")));
+    }
     if summary.halted.is_none() {
         reasons.push(progress(summary, view));
     }
@@ -46,6 +49,9 @@ fn progress(summary: &ProjectSummary, view: &ProjectView) -> Reason {
             at_work => format!("{count}; running: {}.", at_work.join(", ")),
         };
         return Reason::of(Kind::Working, text).with_features(at_work);
+    }
+    if blocked.is_empty() && summary.over_budget.is_some() {
+        return Reason::of(Kind::Blocked, format!("It needs a person: {count}."));
     }
     if blocked.is_empty() {
         return Reason::of(Kind::Done, format!("It is done: {count}."));

@@ -6,16 +6,13 @@ use std::path::Path;
 
 use longhaul_workflows::contracts::Usage;
 use serde::Deserialize;
-
-use crate::request::RequestError;
-
 /// The name of the file.
 const FILE: &str = "prices.toml";
 
 /// The prices of models. There are none by default.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Prices {
+pub struct Prices {
     /// By the name of a model, in which `*` stands for any characters.
     #[serde(default)]
     models: BTreeMap<String, Price>,
@@ -34,21 +31,35 @@ struct Price {
 }
 
 impl Prices {
-    /// The prices of a data directory; an error names the line that is wrong.
-    pub(crate) fn load(data_dir: &Path) -> Result<Self, RequestError> {
+    /// The prices of a data directory.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is wrong; the text names the line.
+    pub fn load(data_dir: &Path) -> Result<Self, String> {
         let path = data_dir.join(FILE);
         let shown = path.display();
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => {
-                let reason = format!("{shown} cannot be read: {error}");
-                return Err(RequestError::Failed { reason });
-            }
+            Err(error) => return Err(format!("{shown} cannot be read: {error}")),
         };
         let read = toml::from_str::<Self>(&text).map_err(|error| error.to_string());
-        read.and_then(Self::checked)
-            .map_err(|error| RequestError::refused(format!("{shown} is wrong: {}", error.trim())))
+        read.and_then(Self::checked).map_err(|error| format!("{shown} is wrong: {}", error.trim()))
+    }
+
+    /// The cost of an answer in millionths of a US dollar, from the prices of a data directory.
+    /// A file that cannot be used gives no cost: an answer that is paid for must not be lost.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cost is checked to be a finite number from 0 up"
+    )]
+    pub(crate) fn cost_in(data_dir: &Path, model: &str, usage: &Usage) -> Option<u64> {
+        let prices = Self::load(data_dir).inspect_err(|error| {
+            tracing::warn!(error, "the cost of an answer is not known");
+        });
+        prices.ok()?.cost_micros(model, usage).map(|micros| micros.ceil() as u64)
     }
 
     fn checked(self) -> Result<Self, String> {
@@ -64,7 +75,7 @@ impl Prices {
 
     /// The cost of tokens in millionths of a US dollar; `None` if the model has no price. Of
     /// several patterns that match, the longest counts.
-    pub(crate) fn cost_micros(&self, model: &str, usage: &Usage) -> Option<f64> {
+    pub fn cost_micros(&self, model: &str, usage: &Usage) -> Option<f64> {
         let matching = self.models.iter().filter(|(pattern, _)| matches(pattern, model));
         let (_, price) = matching.max_by_key(|(pattern, _)| pattern.len())?;
         let cost = |tokens: u64, price: f64| count(tokens) * price;
@@ -79,7 +90,7 @@ impl Prices {
 
 /// A count as a number to calculate with.
 #[expect(clippy::cast_precision_loss, reason = "counts of tokens and of money are below 2^52")]
-pub(crate) fn count(count: u64) -> f64 {
+fn count(count: u64) -> f64 {
     count as f64
 }
 

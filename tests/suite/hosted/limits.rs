@@ -1,0 +1,68 @@
+//! Limits of tokens and money: what they stop, what they show, and how the work continues.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
+
+use longhaul_model_server::{Options, Outcome};
+use longhaul_tests::project::Plan;
+
+use super::{Hosted, PLANS, works};
+
+/// The price of the scripted model, so that each answer costs the same.
+const PRICES: &str = "[models.\"*\"]\ninput = 1000\noutput = 1000\n";
+
+/// A project with prices.
+fn priced(plans: &[Plan], limits: &str) -> Hosted {
+    let hosted = Hosted::new(plans, limits, Options::default(), works);
+    let home = hosted.world.project.home();
+    DirBuilder::new().mode(0o700).create(&home).unwrap();
+    fs::write(home.join("prices.toml"), PRICES).unwrap();
+    hosted
+}
+
+/// Replaces a text of the settings.
+fn edit(hosted: &Hosted, from: &str, to: &str) {
+    let project = &hosted.world.project;
+    let text = project.read("longhaul.toml");
+    assert!(text.contains(from), "{text}");
+    project.write("longhaul.toml", &text.replace(from, to));
+    project.commit("Other limits");
+}
+
+#[test]
+fn a_feature_over_its_limit_of_money_continues_when_that_is_raised() {
+    let hosted = priced(&PLANS[..1], "[limits]\ncost = 1\n");
+    hosted.world.run().exits(1).says("the limit of 1.00 USD is reached; raise `[limits] cost`");
+    assert_eq!(hosted.server.count(Outcome::Answered), 1, "one answer is above the limit");
+    let usage = hosted.world.json("usage");
+    assert!(usage["total"]["cost_usd"].as_f64().unwrap() > 1.0, "{usage}");
+    hosted.world.call("why parser").says("raise `[limits] cost` in longhaul.toml");
+
+    edit(&hosted, "cost = 1\n", "cost = 1000000\n");
+    hosted.world.run().exits(0).says("1 of 1 features pass");
+    hosted.world.call("replay --all").exits(0).says("0 diverged");
+}
+
+#[test]
+fn a_project_over_its_budget_pays_for_no_session_until_that_is_raised() {
+    let hosted = priced(&PLANS, "[budget]\ncost = 1\n");
+    let reason = "the budget of the project, 1.00 USD, is spent; raise `[budget] cost`";
+    hosted.world.run().exits(3).says(reason);
+    assert_eq!(hosted.server.count(Outcome::Answered), 1, "one answer is above the budget");
+    let root = hosted.world.project.root();
+    hosted.world.call(&format!("status {}", root.display())).says(reason);
+    hosted.world.call(&format!("why {}", hosted.id())).says(reason);
+    hosted.world.run().exits(3);
+    assert_eq!(hosted.server.count(Outcome::Answered), 1, "nothing is paid");
+
+    edit(&hosted, "cost = 1\n", "cost = 1000000\n");
+    hosted.world.run().exits(0).says("2 of 2 features pass");
+    hosted.world.call("replay --all").exits(0).says("0 diverged");
+}
+
+#[test]
+fn a_limit_of_tokens_ends_a_session_between_two_answers() {
+    let hosted = Hosted::new(&PLANS[..1], "[limits]\nturns = 2\n", Options::default(), works);
+    hosted.world.run().exits(1).says("the limit of 2 turns is reached");
+    assert_eq!(hosted.server.count(Outcome::Answered), 2);
+}
