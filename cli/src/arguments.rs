@@ -13,6 +13,7 @@ pub(crate) mod usage;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use longhaul_workflows::settings::Seconds;
 
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
@@ -133,6 +134,15 @@ pub(crate) struct Run {
     /// Claim the repositories for this data directory, if the owner is gone or was restored here
     #[arg(long)]
     pub(crate) take_over: bool,
+    /// End as soon as nothing more can be done now, with exit code 3 and the next due time
+    ///
+    /// For a scheduler that starts Longhaul again: at that time, or when a person has acted. What is
+    /// due within ten seconds is waited for.
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// End after this time: 90, 90s, 15m, 2h, 1d; the next `run` continues
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_time: Option<Seconds>,
     #[command(flatten)]
     pub(crate) limits: AtOnce,
     /// Output format of the summary

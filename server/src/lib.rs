@@ -7,6 +7,7 @@
 mod batches;
 mod client;
 pub mod document;
+mod due;
 mod error;
 mod head;
 mod held;
@@ -41,6 +42,7 @@ mod watch;
 
 pub use batches::{BatchStanding, BatchStatus, SubmitBatch, Submitted};
 pub use client::{Client, Notify};
+pub use due::{Due, ShowDue};
 pub use error::{Error, Result};
 pub use list_file::{
     ImportOutcome, ImportSource, ListFile, add_feature, import_features, is_same, write,

@@ -232,6 +232,7 @@ macro_rules! requests {
 requests! {
     crate::batches::BatchStatus,
     crate::batches::SubmitBatch,
+    crate::due::ShowDue,
     crate::maintenance::Check,
     crate::maintenance::Export,
     crate::maintenance::Import,

@@ -118,9 +118,8 @@ pub fn verdict(document: &StatusDocument) -> Verdict {
         Verdict::Misconfigured
     } else if matches!(document.status, ProjectState::Paused | ProjectState::Cancelled)
         || document.has_held()
+        || (document.counts.passed < document.counts.total && document.over_budget.is_some())
     {
-        Verdict::Suspended
-    } else if document.counts.passed < document.counts.total && document.over_budget.is_some() {
         Verdict::Suspended
     } else if document.counts.passed < document.counts.total {
         Verdict::Blocked

@@ -2,6 +2,7 @@
 
 mod failures;
 mod limits;
+mod once;
 mod steered;
 
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! `longhaul.toml`: the settings of a project, with defaults.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::backlog::Check;
@@ -203,6 +205,10 @@ impl Seconds {
         self.0.saturating_mul(1000)
     }
 
+    fn wrong(text: &str) -> String {
+        format!("`{text}` is no length of time; write 90, \"90s\", \"15m\", \"2h\" or \"1d\"")
+    }
+
     fn parse(text: &str) -> Option<u64> {
         let text = text.trim();
         let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
@@ -227,12 +233,20 @@ impl<'de> Deserialize<'de> for Seconds {
         }
         match Written::deserialize(deserializer)? {
             Written::Number(seconds) => Ok(Self(seconds)),
-            Written::Text(text) => Self::parse(&text).map(Self).ok_or_else(|| {
-                de::Error::custom(format!(
-                    "`{text}` is no length of time; write 90, \"90s\", \"15m\", \"2h\" or \"1d\""
-                ))
-            }),
+            Written::Text(text) => {
+                let seconds = Self::parse(&text).map(Self);
+                seconds.ok_or_else(|| de::Error::custom(Self::wrong(&text)))
+            }
         }
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds = text.parse().ok().or_else(|| Self::parse(text));
+        seconds.map(Self).ok_or_else(|| Self::wrong(text))
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
     term::say(format!("demo: {} features in {dir}; now `longhaul run {dir}`", demo::FEATURES));
     let run = Run {
         dirs: vec![arguments.dir.clone()],
+        once: false,
+        max_time: None,
         take_over: false,
         limits: AtOnce { agents: 8, checks: None },
         output: Output::Table,

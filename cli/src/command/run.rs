@@ -5,8 +5,10 @@ mod progress;
 mod watch;
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::Result;
+use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,17 +19,24 @@ use crate::exit::{self, Exit};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{refuse_out_of_reach, restore_checkouts, settled};
+use longhaul_server::{Due, refuse_out_of_reach, restore_checkouts, settled};
 
 pub(super) use progress::Progress;
 pub(super) use watch::{LOOK, Others};
-use watch::{begin, watch};
+use watch::{Seen, Until, begin, watch};
 
 /// The states of the settled projects.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct RunDocument<'a> {
     /// The projects in the order of the command line.
     projects: Vec<Titled<&'a StatusDocument>>,
+    /// Whether it ended before the projects had settled: `--once`, `--max-time`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_unsettled: bool,
+    /// The earliest time at which such a project continues by itself; absent: when a person acts,
+    /// or at once after `--max-time`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_due: Option<DateTime<Utc>>,
 }
 
 pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
@@ -44,18 +53,24 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         return Ok(Exit::of_all(exits));
     }
     let limits = arguments.limits.limits();
-    let documents = owner::join_or_own(data_dir, limits, async |client, service| {
+    let deadline = arguments.max_time.map(|time| Instant::now() + time.duration());
+    let until = Until { once: arguments.once, deadline };
+    let seen = owner::join_or_own(data_dir, limits, async |client, service| {
         let watched = begin(client, &projects, arguments.take_over).await?;
         if service.is_none() {
             term::say("another Longhaul runs this log: joined it");
         }
-        watch(client, watched, service).await
+        watch(client, watched, service, until).await
     });
-    let Some(documents) = documents.await? else {
+    let Some(Seen { documents, due }) = seen.await? else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
-    exits.extend(documents.iter().map(|document| Exit::from(settled::verdict(document))));
+    if due.is_some() {
+        exits.push(Exit::Suspended);
+    } else {
+        exits.extend(documents.iter().map(|document| Exit::from(settled::verdict(document))));
+    }
     for document in &documents {
         if let Some((what, cause)) = document.limited_wait() {
             let project = &document.project;
@@ -68,7 +83,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
             ));
         }
     }
-    report(arguments.output, &documents)?;
+    report(arguments.output, &documents, due)?;
     Ok(Exit::of_all(exits))
 }
 
@@ -99,16 +114,20 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
     Ok(project)
 }
 
-fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
+fn report(output: Output, documents: &[StatusDocument], due: Option<Due>) -> Result<()> {
+    let next_due = due.filter(|due| !due.is_now).and_then(|due| due.at);
     match output {
         Output::Json => {
             let projects = documents.iter().map(Titled::of).collect();
-            document::print(RunDocument { projects })?;
+            document::print(RunDocument { projects, is_unsettled: due.is_some(), next_due })?;
         }
         Output::Table => {
             for document in documents {
                 super::terminal::print(super::status::headline(document));
                 term::print(super::status::table(document));
+            }
+            if let Some(at) = next_due {
+                term::say(format!("nothing more can be done before {}", at.format("%F %T UTC")));
             }
         }
     }

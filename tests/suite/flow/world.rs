@@ -324,8 +324,24 @@ impl World {
         Does(self.clone(), feature, act, PhantomData)
     }
 
-    pub(super) fn handlers(&self) -> Handlers {
+    fn sessions(&self) -> Handlers {
         Handlers::new()
+            .with::<RunSession>(Sessions(self.clone()))
+            .with::<BeginSession>(self.does::<BeginSession, _, _>(
+                |input: &BeginInput| {
+                    format!("{} {}", input.session.feature.id, input.session.number)
+                },
+                |_, _, _| Ok(begun()),
+            ))
+            .with::<CallModel>(self.does::<CallModel, _, _>(|_: &ModelCall| String::new(), answer))
+            .with::<EndSession>(self.does::<EndSession, _, _>(
+                |input: &EndInput| input.session.feature.id.to_string(),
+                end_session,
+            ))
+    }
+
+    pub(super) fn handlers(&self) -> Handlers {
+        self.sessions()
             .with::<LoadBacklog>(self.does::<LoadBacklog, _, _>(
                 |_: &LoadInput| String::new(),
                 |state, _, _| load(state),
@@ -361,18 +377,6 @@ impl World {
             ))
             .with::<RunChecks>(self.does::<RunChecks, _, _>(checked, check))
             .with::<CheckBase>(self.does::<CheckBase, _, _>(checked, check))
-            .with::<RunSession>(Sessions(self.clone()))
-            .with::<BeginSession>(self.does::<BeginSession, _, _>(
-                |input: &BeginInput| {
-                    format!("{} {}", input.session.feature.id, input.session.number)
-                },
-                |_, _, _| Ok(begun()),
-            ))
-            .with::<CallModel>(self.does::<CallModel, _, _>(|_: &ModelCall| String::new(), answer))
-            .with::<EndSession>(self.does::<EndSession, _, _>(
-                |input: &EndInput| input.session.feature.id.to_string(),
-                end_session,
-            ))
             .with::<Seal>(self.does::<Seal, _, _>(
                 |input: &SealInput| input.feature.to_string(),
                 |state, input, _| {

@@ -7,7 +7,7 @@ use longhaul_model_server::{Answer, Fault, Options, Outcome, Overflow, Reply, Re
 use super::{Hosted, PLANS, works};
 
 /// A model that fails in this way at these requests, counted from one.
-fn failing(
+pub(super) fn failing(
     at: &'static [usize],
     fault: impl Fn() -> Reply + Send + Sync + 'static,
 ) -> impl Fn(&Request) -> Reply + Send + Sync + 'static {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{SessionEnding, SessionReason, SessionReport};
 use crate::prompt;
-use crate::resources::Resources;
+use crate::resources::{Resource, Resources};
 use crate::settings::AgentSettings;
 
 use super::{Work, turn};
@@ -63,9 +63,9 @@ pub enum SessionPermit {
     Refused {
         /// The reason.
         reason: String,
-        /// Whether the budget of the project is spent.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        over_limit: bool,
+        /// The resource of the project that is spent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        over_limit: Option<Resource>,
     },
 }
 

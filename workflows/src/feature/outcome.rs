@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Check, Feature};
 use crate::contracts::{ProjectRef, Usage};
 use crate::finding::Findings;
-use crate::resources::Resources;
+use crate::resources::{Resource, Resources};
 use crate::settings::Settings;
 
 /// Input of the feature workflow.
@@ -123,9 +123,9 @@ pub enum FeatureOutcome {
     Blocked {
         /// The reason, in one line.
         reason: String,
-        /// Whether a limit of turns, tokens, money or time is reached: more of it helps.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        over_limit: bool,
+        /// The resource at its limit: more of it helps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        over_limit: Option<Resource>,
         /// The end of the output of the last failed session; empty for other problems.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,

@@ -10,7 +10,7 @@ use crate::contracts::{
     SessionReport, SetupInput, Worktree,
 };
 use crate::prompt;
-use crate::resources::Resources;
+use crate::resources::{Resource, Resources};
 use crate::settings::AgentSettings;
 
 use super::{Brief, BrokenBase, FeatureOutcome, FeatureProgress, SessionRequest, Turn};
@@ -45,8 +45,8 @@ pub(super) struct Work {
     pub(super) available: Resources,
     /// What the sessions of this grant have used.
     pub(super) used: Resources,
-    /// A limit of resources is reached.
-    pub(super) over_limit: bool,
+    /// The resource at its limit.
+    pub(super) over_limit: Option<Resource>,
 }
 
 impl Work {
@@ -69,7 +69,7 @@ impl Work {
             granted: None,
             available: Resources::default(),
             used: Resources::default(),
-            over_limit: false,
+            over_limit: None,
         }
     }
 
@@ -450,9 +450,9 @@ impl Work {
                 ["1 session was used", "# sessions were used"],
             ),
         ];
-        if let Some(lacking) = self.left().lacks() {
+        self.over_limit = self.left().lacks();
+        if let Some(lacking) = self.over_limit {
             let (limit, key) = (lacking.amount(&limits.resources()), lacking.key());
-            self.over_limit = true;
             return Some(format!(
                 "the limit of {limit} is reached; raise `[limits] {key}` in longhaul.toml"
             ));

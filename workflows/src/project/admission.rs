@@ -14,11 +14,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
 use crate::feature::{SessionEnded, SessionPermit, SessionRequest, SessionResult};
+use crate::resources::Resource;
 use crate::settings::AgentSettings;
 
 use super::breaker::{self, Breaker, Failed, SessionsPaused};
 use super::conflicts::{Claim, Conflicts};
-use super::ledger::Ledger;
+use super::ledger::{self, Ledger};
 use super::memory::Memory;
 use super::repair::{self, Repair};
 
@@ -142,13 +143,13 @@ impl Memory {
         let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
         let is_held = admissions.repair.is_at_work(&self.held_features())
             || (admissions.paused.is_some() && in_progress > 0)
-            || self.over_budget().is_some();
+            || self.lacking().is_some();
         !is_full && !is_held
     }
 
-    /// Why no further session is paid: the budget of the project is spent.
-    pub(super) fn over_budget(&self) -> Option<String> {
-        self.admissions.ledger.is_over(&self.settings.budget)
+    /// The resource of the project that is spent: no further session begins.
+    pub(super) fn lacking(&self) -> Option<Resource> {
+        self.admissions.ledger.lacks(&self.settings.budget)
     }
 
     pub(super) fn parallel(&self) -> usize {
@@ -325,8 +326,10 @@ impl Memory {
         if held.contains(feature) {
             return wait("waits until its run continues".into(), false);
         }
-        if let Some(reason) = self.over_budget() {
-            return Decision::Answer(SessionPermit::Refused { reason, over_limit: true });
+        if let Some(lacking) = self.lacking() {
+            let reason = ledger::reason(lacking, &self.settings.budget);
+            let over_limit = Some(lacking);
+            return Decision::Answer(SessionPermit::Refused { reason, over_limit });
         }
         if let Some(broken) = &request.broken {
             if waiting.moves < self.admissions.moves {
@@ -337,7 +340,7 @@ impl Memory {
                 repair::Turn::Waits(why) => return wait(why, true),
                 repair::Turn::Rebase => return Decision::Answer(SessionPermit::Rebase),
                 repair::Turn::Refused(reason) => {
-                    return Decision::Answer(SessionPermit::Refused { reason, over_limit: false });
+                    return Decision::Answer(SessionPermit::Refused { reason, over_limit: None });
                 }
             }
         }
@@ -366,7 +369,7 @@ impl Memory {
         let Some(session) = session else {
             return Decision::Answer(SessionPermit::Refused {
                 reason: "its session has no valid id".into(),
-                over_limit: false,
+                over_limit: None,
             });
         };
         let (wanted, parallel) = (request.left, self.parallel());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
-use crate::resources::Resources;
+use crate::resources::{Resource, Resources};
 use crate::settings::BudgetSettings;
 
 /// Amounts of a project.
@@ -18,13 +18,9 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Why no session may begin: a resource of the project is spent.
-    pub(super) fn is_over(&self, budget: &BudgetSettings) -> Option<String> {
-        let lacking = budget.resources().minus(self.spent).lacks()?;
-        let (limit, key) = (lacking.amount(&budget.resources()), lacking.key());
-        Some(format!(
-            "the budget of the project, {limit}, is spent; raise `[budget] {key}` in longhaul.toml"
-        ))
+    /// The resource that is spent.
+    pub(super) fn lacks(&self, budget: &BudgetSettings) -> Option<Resource> {
+        budget.resources().minus(self.spent).lacks()
     }
 
     /// Reserves resources for a session: at most what its feature has left, and an equal part of
@@ -66,6 +62,12 @@ impl Ledger {
     }
 }
 
+/// Why no session may begin: a resource of the project is spent.
+pub(super) fn reason(lacking: Resource, budget: &BudgetSettings) -> String {
+    let (limit, key) = (lacking.amount(&budget.resources()), lacking.key());
+    format!("the budget of the project, {limit}, is spent; raise `[budget] {key}` in longhaul.toml")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,12 +104,13 @@ mod tests {
         let mut ledger = Ledger::default();
         let budget = budget(100);
         assert!(ledger.reserve(&id("a"), cost(100), &budget, 1).is_some());
-        assert_eq!(ledger.is_over(&budget), None);
+        assert_eq!(ledger.lacks(&budget), None);
         ledger.settle(&id("a"), Resources { cost_micros: 60, ..Resources::default() });
         let left = ledger.reserve(&id("b"), cost(100), &budget, 1).map(|left| left.cost_micros);
         assert_eq!(left, Some(40));
         ledger.settle(&id("b"), Resources { cost_micros: 41, ..Resources::default() });
-        let over = ledger.is_over(&budget).unwrap_or_default();
-        assert!(over.contains("0.0001 USD, is spent; raise `[budget] cost`"), "{over}");
+        assert_eq!(ledger.lacks(&budget), Some(Resource::Cost));
+        let reason = reason(Resource::Cost, &budget);
+        assert!(reason.contains("0.0001 USD, is spent; raise `[budget] cost`"), "{reason}");
     }
 }

@@ -97,7 +97,7 @@ impl Memory {
 
     /// Features that had reached a limit of resources are tried with the new limits.
     fn retry_over_limit(&mut self) {
-        let over = self.records.iter().filter(|(_, record)| record.over_limit);
+        let over = self.records.iter().filter(|(_, record)| record.over_limit.is_some());
         for id in over.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
             self.unblock(&id);
         }

@@ -11,6 +11,7 @@ use crate::batch::Overrides;
 use crate::contracts::ProjectRef;
 use crate::feature::{Edited, FeatureProgress, Turn};
 use crate::finding::{Finding, Findings};
+use crate::resources::Resource;
 use crate::settings::Settings;
 
 use super::admission::Admissions;
@@ -89,9 +90,9 @@ pub(super) struct Record {
     /// A dependency that was invalidated after this feature passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,
-    /// It is blocked because a limit of resources is reached.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) over_limit: bool,
+    /// The resource at its limit, if it is blocked by that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) over_limit: Option<Resource>,
     /// Findings about its last run.
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
     pub(super) findings: Findings,
@@ -318,7 +319,7 @@ impl Memory {
 
     pub(super) fn is_idle(&self) -> bool {
         let has_runs = !self.current.is_empty() || self.failed_syncs > 0;
-        let is_over = || self.over_budget().is_some();
+        let is_over = || self.lacking().is_some();
         !has_runs && (self.halted.is_some() || self.backlog.is_settled() || is_over())
     }
 
@@ -334,7 +335,7 @@ impl Memory {
     pub(super) fn set(&mut self, id: &FeatureId, state: FeatureState) {
         if self.gone.contains_key(id) || restore(&mut self.backlog, id, &state).is_ok() {
             let record = self.record(id);
-            record.over_limit = false;
+            record.over_limit = None;
             record.state = state;
         }
     }

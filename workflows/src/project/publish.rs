@@ -6,6 +6,7 @@ use longhaul_engine::{Context, ContextExt, Payload, Stop};
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::finding::Findings;
 
+use super::ledger;
 use super::memory::Memory;
 use super::order::Skipped;
 use super::view::{BacklogView, FeatureView, Phase, ProjectSummary};
@@ -54,7 +55,9 @@ impl Memory {
             problem: self.problem.clone(),
             waits_on_next: self.waits_on_next.clone(),
             paused: self.admissions.paused.clone(),
-            over_budget: self.over_budget(),
+            over_budget: self
+                .lacking()
+                .map(|lacking| ledger::reason(lacking, &self.settings.budget)),
             merging: self.queue.holders().cloned().collect(),
             merge_queue: self.queue.waiting().map(|ready| ready.feature.clone()).collect(),
             parallel: self.parallel(),

@@ -1,8 +1,9 @@
 //! Starts projects and watches them until there is no more progress without a person.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use longhaul_engine::RunId;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -11,7 +12,7 @@ use crate::command::call;
 use crate::place::Project;
 use longhaul_server::settled::{Watched, is_settled};
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{Begin, Client, Error, ProjectStatus, RequestError, Service};
+use longhaul_server::{Begin, Client, Due, Error, ProjectStatus, RequestError, Service, ShowDue};
 
 /// Time alone settles some projects, so re-evaluate the last status after this time without news.
 pub(in crate::command) const LOOK: Duration = Duration::from_millis(200);
@@ -31,12 +32,30 @@ pub(super) async fn begin(
     Ok(watched)
 }
 
-/// Watches projects until all have settled; as the owner, also those of connected clients.
+/// When to stop watching projects that have not settled.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Until {
+    /// Whether nothing more can be done now.
+    pub(super) once: bool,
+    /// At a time.
+    pub(super) deadline: Option<Instant>,
+}
+
+/// The end of a watch.
+pub(super) struct Seen {
+    pub(super) documents: Vec<StatusDocument>,
+    /// When the projects continue by themselves, if they have not settled.
+    pub(super) due: Option<Due>,
+}
+
+/// Watches projects until all have settled, or until then; as the owner, also those of connected
+/// clients.
 pub(super) async fn watch(
     access: &Client,
     mut ours: Vec<Watched>,
     service: Option<&Service>,
-) -> Result<Vec<StatusDocument>> {
+    until: Until,
+) -> Result<Seen> {
     let mut progress = Progress::new();
     let mut others = service.map(|service| Others::of(service, access));
     let (mut updates, _tasks) = follow(access, &ours).await?;
@@ -56,6 +75,11 @@ pub(super) async fn watch(
             })
             .collect();
         if settled.contains(&false) {
+            if let Some(due) = over(access, &ours, service, until).await? {
+                progress.finish();
+                let documents = documents.into_iter().flatten().collect();
+                return Ok(Seen { documents, due: Some(due) });
+            }
             continue;
         }
         let may_go = match &mut others {
@@ -64,9 +88,30 @@ pub(super) async fn watch(
         };
         if may_go {
             progress.finish();
-            return Ok(documents.into_iter().flatten().collect());
+            return Ok(Seen { documents: documents.into_iter().flatten().collect(), due: None });
         }
     }
+}
+
+/// Whether to stop before all have settled. Projects of clients count for the owner.
+async fn over(
+    access: &Client,
+    ours: &[Watched],
+    service: Option<&Service>,
+    until: Until,
+) -> Result<Option<Due>> {
+    let is_late = until.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    if !until.once && !is_late {
+        return Ok(None);
+    }
+    let mut runs: Vec<RunId> = ours.iter().map(|project| project.id.clone()).collect();
+    for run in service.map(Service::engaged).unwrap_or_default() {
+        if !runs.contains(&run) {
+            runs.push(run);
+        }
+    }
+    let due = call(access, ShowDue { runs }).await?;
+    Ok(Some(due).filter(|due| is_late || !due.is_now))
 }
 
 /// A new status of the project at an index.

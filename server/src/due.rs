@@ -1,0 +1,57 @@
+//! When runs have work: now, or at a time.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use longhaul_engine::{RunId, Status};
+use serde::{Deserialize, Serialize};
+
+use crate::head::RunHead;
+use crate::request::{RequestError, request};
+use crate::service::Service;
+
+/// A wait that is not worth a new process: what is due within it counts as work now.
+const SOON: TimeDelta = TimeDelta::seconds(10);
+
+/// When these runs, with all runs below them, have work.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ShowDue {
+    /// The runs.
+    pub runs: Vec<RunId>,
+}
+
+/// When runs have work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due {
+    /// Whether there is work now, or within seconds.
+    pub is_now: bool,
+    /// The earliest time at which a run continues by itself.
+    pub at: Option<DateTime<Utc>>,
+}
+
+request!(ShowDue, "due" -> Due, |self, service| {
+    self.run(&service).await
+});
+
+impl ShowDue {
+    async fn run(self, service: &Service) -> Result<Due, RequestError> {
+        let soon = Utc::now() + SOON;
+        let mut due = Due::default();
+        let stuck = service.stuck_in_engine();
+        for root in &self.runs {
+            for (run, summary) in service.store.runs(root.as_str()).await? {
+                let is_closed = summary.status.is_terminal();
+                if is_closed || !run.is_within(root.as_str()) || stuck.contains_key(&run) {
+                    continue;
+                }
+                let Some(head) = RunHead::of(&*service.store, &run).await? else { continue };
+                match head.summary.status {
+                    Status::Waiting { until: Some(at), .. } if !head.has(|_| true) => {
+                        due.is_now |= at <= soon;
+                        due.at = Some(due.at.map_or(at, |earlier| earlier.min(at)));
+                    }
+                    _ => due.is_now |= head.is_active(true),
+                }
+            }
+        }
+        Ok(due)
+    }
+}
