@@ -95,6 +95,13 @@ impl<'e> Entry<'e> {
         self.own.insert(field.to_owned(), value);
     }
 
+    /// Undoes the reading of a key, which is then kept.
+    pub(super) fn unread(&mut self, key: &str) {
+        self.own.shift_remove(key);
+        self.consumed.remove(key);
+        self.mapped.retain(|(mapped, _)| mapped != key);
+    }
+
     /// Records that a key was read into a field and is kept too.
     pub(super) fn carry_as(&mut self, key: &'e str, field: &str) {
         self.carried.insert(key);

@@ -68,6 +68,13 @@ pub enum ImportError {
         reason: String,
     },
 
+    /// No order of priority numbers has this name.
+    #[error("there is no order `{name}`; known are low-first, high-first")]
+    Priority {
+        /// The name.
+        name: String,
+    },
+
     /// The file contains several lists.
     #[error("{reason}; the tags with tasks are {}: name one with --tag", .tags.join(", "))]
     Tags {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::entry::{Entry, Leftover};
 use super::error::ImportError;
 use super::place::Place;
+use super::priority::Priorities;
 use super::shape::Shape;
 use super::{Imported, Item, Kept, Mapped, NotMapped, Options, claim};
 use crate::list::{Draft, EntriesAt, Report, draft, no_object, resolve, share_check};
@@ -25,6 +26,7 @@ pub(super) struct Intake<'o> {
     not_mapped: Vec<NotMapped>,
     /// The default check of entries without one.
     verify: Option<String>,
+    pub(super) priorities: Priorities,
 }
 
 impl<'o> Intake<'o> {
@@ -38,6 +40,7 @@ impl<'o> Intake<'o> {
             mapped: Vec::new(),
             not_mapped: Vec::new(),
             verify: None,
+            priorities: Priorities::default(),
         }
     }
 
@@ -64,6 +67,12 @@ impl<'o> Intake<'o> {
         entry.mapped.iter().for_each(|(from, to)| self.map(from, to));
         self.not_mapped.extend(entry.not_mapped);
         self.add_draft(entry.place, draft, leftovers);
+    }
+
+    /// Adds an entry whose priority number has no fixed meaning.
+    pub(super) fn add_ranked(&mut self, shape: Shape, mut entry: Entry<'_>, at: EntriesAt) {
+        self.priorities.take(self.drafts.len(), &mut entry, &mut self.report);
+        self.add(shape, entry, at);
     }
 
     /// Adds a draft that was not read from keys.
@@ -122,9 +131,10 @@ impl<'o> Intake<'o> {
 
     /// Converts the drafts to features, or returns one error with all problems.
     pub(super) fn finish(self, shape: Shape) -> Result<Imported, ImportError> {
-        let Self { options, mut report, drafts, besides, list_keys, mapped, not_mapped, verify } =
-            self;
+        let Self { options, mut report, drafts, besides, list_keys, mapped, .. } = self;
+        let Self { not_mapped, verify, priorities, .. } = self;
         let mut features = resolve(drafts, options.known, &mut report);
+        let priority = priorities.settle(options.priority, &mut features, &mut report);
         if let Some(command) = &verify {
             share_check(command, &mut features, &mut report);
         }
@@ -142,7 +152,7 @@ impl<'o> Intake<'o> {
                 items.len()
             ));
         }
-        Ok(Imported { shape, items, list_keys, mapped, kept_extra, not_mapped, notes })
+        Ok(Imported { shape, items, priority, list_keys, mapped, kept_extra, not_mapped, notes })
     }
 }
 

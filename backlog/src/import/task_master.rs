@@ -45,7 +45,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
         (Place::document().below(tag), around, tasks)
     };
     for (place, task) in intake.objects(placed(&place.below("tasks"), tasks)) {
-        intake.add(shape, translated(Entry::new(place, task)), EntriesAt::Root);
+        intake.add_ranked(shape, translated(Entry::new(place, task)), EntriesAt::Root);
     }
     intake.keep_around(around, &place, &["tasks"]);
     Ok(())

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longhaul_backlog::export::Target;
-use longhaul_backlog::import::Shape;
+use longhaul_backlog::import::{PriorityOrder, Shape};
 
 use super::Output;
 
@@ -21,6 +21,9 @@ pub(crate) struct FeatureImport {
     /// The list to import, if a Task Master file has several
     #[arg(long)]
     pub(crate) tag: Option<String>,
+    /// Which numbers in `priority` start first, if the file does not show it
+    #[arg(long, value_name = "ORDER", value_parser = orders())]
+    pub(crate) priority: Option<PriorityOrder>,
     /// Only report the features that would be added
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -47,6 +50,11 @@ pub(crate) struct FeatureExport {
 
 fn shapes() -> impl TypedValueParser<Value = Shape> {
     PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|name| name.parse())
+}
+
+fn orders() -> impl TypedValueParser<Value = PriorityOrder> {
+    PossibleValuesParser::new(PriorityOrder::ALL.map(PriorityOrder::name))
+        .try_map(|name| name.parse())
 }
 
 fn targets() -> impl TypedValueParser<Value = Target> {

@@ -1,6 +1,6 @@
 //! JSON document of `longhaul feature import`.
 
-use longhaul_backlog::import::{Item, Kept, Mapped, NotMapped, Place};
+use longhaul_backlog::import::{Item, Kept, Mapped, NotMapped, Place, PriorityOrder};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +16,9 @@ pub(in crate::command) struct ImportDocument<'a> {
     list: String,
     /// The format of the file, as in `--as`.
     shape: String,
+    /// The order of the numbers in `priority`, as in `--priority`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<&'a str>,
     /// Whether it was a dry run.
     dry_run: bool,
     /// How many entries the file has.
@@ -74,6 +77,7 @@ impl<'a> Report<'a> {
             file: self.file,
             list: self.list.display().to_string(),
             shape: imported.shape.to_string(),
+            priority: imported.priority.map(PriorityOrder::name),
             dry_run: self.dry_run,
             entries: imported.items.len(),
             added: self.added().map(Added::of).collect(),
