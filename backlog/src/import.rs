@@ -52,6 +52,10 @@ pub struct Options<'a> {
     pub tag: Option<&'a str>,
     /// The order of priority numbers; detected if `None`.
     pub priority: Option<PriorityOrder>,
+    /// Drop dependencies on entries that are neither in the file nor in the list.
+    pub drop_dangling: bool,
+    /// Give entries with an invalid or a taken id another one.
+    pub rename_ids: bool,
     /// Existing features, which entries may depend on.
     pub known: &'a [Feature],
 }

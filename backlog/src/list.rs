@@ -11,6 +11,7 @@ mod entry;
 mod extra;
 mod read;
 mod reader;
+mod rename;
 mod report;
 mod shape;
 mod words;
@@ -26,7 +27,7 @@ pub use compare::Difference;
 pub use write::EntryState;
 
 pub(super) use add::own_entry;
-pub(super) use draft::{Draft, resolve, slug};
+pub(super) use draft::{Draft, Repairs, Resolved, resolve, slug};
 pub(super) use entry::name_of_description;
 pub(super) use extra::settle_ids;
 pub(super) use read::{draft, field_of_key, is_read, no_object, share_check};

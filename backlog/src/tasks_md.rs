@@ -9,7 +9,7 @@
 mod line;
 mod task;
 
-use super::list::{Draft, Report, resolve};
+use super::list::{Draft, Repairs, Report, resolve};
 use crate::error::ListError;
 use line::{Field, Line, task_heading};
 use longhaul_workflows::backlog::Feature;
@@ -28,7 +28,7 @@ pub struct TaskList {
 pub fn read_tasks(text: &str) -> Result<TaskList, ListError> {
     let mut report = Report::default();
     let drafts = drafts(text, &mut report)?.into_iter().map(|(_, draft)| draft).collect();
-    let features = resolve(drafts, &[], &mut report);
+    let features = resolve(drafts, &[], Repairs::default(), &mut report).features;
     Ok(TaskList { notes: report.finish()?, features })
 }
 

@@ -142,7 +142,8 @@ fn wrong_entries_are_named_with_their_places() {
          {\"id\":\"a b\",\"title\":\"B\",\"issue_type\":\"task\"}\n",
         "the feature list has 2 problems:\n\
          - line 1 (`a`), `depends_on`: \"zz\" is no id and no name of another entry; add that feature, correct the id, or take the dependency out\n\
-         - line 2 (`a b`), `id`: found \"a b\": only ASCII letters, digits and . _ - are allowed; write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit",
+         - line 2 (`a b`), `id`: found \"a b\": only ASCII letters, digits and . _ - are allowed; write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit\n\
+         to import it anyway: --drop-dangling --rename-ids",
     );
     check(
         r#"{"features": [{"id": "a", "name": "A", "depends_on": ["b"]}, {"id": "b", "name": "B", "depends_on": ["a"]}]}"#,

@@ -8,7 +8,9 @@ use super::place::Place;
 use super::priority::Priorities;
 use super::shape::Shape;
 use super::{Imported, Item, Kept, Mapped, NotMapped, Options, claim};
-use crate::list::{Draft, EntriesAt, Report, draft, no_object, resolve, share_check};
+use crate::list::{
+    Draft, EntriesAt, Repairs, Report, Resolved, draft, no_object, resolve, share_check,
+};
 use longhaul_workflows::backlog::Feature;
 
 /// Keys with file paths in known list formats.
@@ -131,9 +133,25 @@ impl<'o> Intake<'o> {
 
     /// Converts the drafts to features, or returns one error with all problems.
     pub(super) fn finish(self, shape: Shape) -> Result<Imported, ImportError> {
-        let Self { options, mut report, drafts, besides, list_keys, mapped, .. } = self;
-        let Self { not_mapped, verify, priorities, .. } = self;
-        let mut features = resolve(drafts, options.known, &mut report);
+        let Self { options, mut report, drafts, mut besides, list_keys, mapped, .. } = self;
+        let Self { mut not_mapped, verify, priorities, .. } = self;
+        let written: Vec<Option<String>> = drafts.iter().map(|draft| draft.id.clone()).collect();
+        let repairs =
+            Repairs { drop_dangling: options.drop_dangling, rename_ids: options.rename_ids };
+        let Resolved { mut features, dropped } =
+            resolve(drafts, options.known, repairs, &mut report);
+        for (index, target) in dropped {
+            not_mapped.push(NotMapped {
+                place: besides[index].0.clone(),
+                what: format!("the dependency of `{}` on `{target}`", features[index].id),
+                reason: "there is no such entry".to_owned(),
+            });
+        }
+        for ((feature, written), (_, leftovers)) in features.iter().zip(written).zip(&mut besides) {
+            if let Some(written) = written.filter(|written| written != feature.id.as_str()) {
+                leftovers.push(made_up("original_id", written));
+            }
+        }
         let priority = priorities.settle(options.priority, &mut features, &mut report);
         if let Some(command) = &verify {
             share_check(command, &mut features, &mut report);
@@ -192,6 +210,6 @@ pub(super) fn made_up(key: &str, value: impl Into<Value>) -> Leftover {
         key: key.to_owned(),
         kept_as: key.to_owned(),
         value: json!(value.into()),
-        reason: "where it was found",
+        reason: "it describes the source",
     }
 }

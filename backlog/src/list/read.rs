@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, resolve};
+use super::draft::{Draft, Repairs, resolve};
 use super::reader::Reader;
 use super::report::{Report, shown};
 use super::shape::{EntriesAt, entries};
@@ -63,7 +63,7 @@ pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> 
         }
     }
     note_unread_keys(entries, report);
-    let mut features = resolve(drafts, &[], report);
+    let mut features = resolve(drafts, &[], Repairs::default(), report).features;
     if let Some(command) = document.get("verify").and_then(Value::as_str) {
         share_check(command, &mut features, report);
     }
@@ -90,6 +90,7 @@ pub(crate) fn no_object(place: String, entry: &Value) -> Problem {
         field: "entry".to_owned(),
         found: format!("found {}", shown(entry)),
         advice,
+        repair: None,
     }
 }
 

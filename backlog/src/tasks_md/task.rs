@@ -104,6 +104,7 @@ impl Task {
                 field: "name".to_owned(),
                 found: "missing".to_owned(),
                 advice: "write it after the box".to_owned(),
+                repair: None,
             });
         }
         let status = self.status(&place, report);
@@ -146,6 +147,7 @@ impl Task {
             field: "priority".to_owned(),
             found: format!("found \"{text}\""),
             advice: "write P0 to P4, or a whole number, higher for sooner".to_owned(),
+            repair: None,
         });
         0
     }

@@ -24,6 +24,12 @@ pub(crate) struct FeatureImport {
     /// Which numbers in `priority` start first, if the file does not show it
     #[arg(long, value_name = "ORDER", value_parser = orders())]
     pub(crate) priority: Option<PriorityOrder>,
+    /// Drop dependencies on entries that are neither in the file nor in the list
+    #[arg(long)]
+    pub(crate) drop_dangling: bool,
+    /// Give entries with an invalid or a taken id another one
+    #[arg(long)]
+    pub(crate) rename_ids: bool,
     /// Only report the features that would be added
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -35,6 +35,8 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
             shape: arguments.shape,
             tag: arguments.tag.as_deref(),
             priority: arguments.priority,
+            drop_dangling: arguments.drop_dangling,
+            rename_ids: arguments.rename_ids,
             ..Options::default()
         },
         dry_run: arguments.dry_run,
