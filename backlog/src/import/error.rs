@@ -94,12 +94,12 @@ pub enum ImportError {
     #[error(transparent)]
     Graph(#[from] BacklogError),
 
-    /// Features wait for each other; the path begins and ends with the same feature.
+    /// Features wait for each other.
     #[error("{error} ({})", where_they_stand(.places))]
     Cycle {
-        /// The path.
+        /// The cycles.
         error: BacklogError,
-        /// The places of its features; features of the project's list have none.
+        /// The places of features in them; features of the project's list have none.
         places: Vec<(FeatureId, Option<Place>)>,
     },
 }

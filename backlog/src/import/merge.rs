@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::error::ImportError;
-use super::{Imported, Kept, NotMapped};
+use super::{Imported, Kept, NotMapped, Place};
 use crate::list::{Addition, FeatureList};
 use longhaul_workflows::backlog::{Backlog, BacklogError, Feature, FeatureId};
 
@@ -89,11 +89,13 @@ fn keep_keys(list: &mut FeatureList, imported: &Imported, merged: &mut Merged) {
 }
 
 fn with_places(error: BacklogError, imported: &Imported) -> ImportError {
-    let BacklogError::Cycle(path) = &error else { return error.into() };
-    let place = |id: &FeatureId| {
-        let item = imported.items.iter().find(|item| item.feature.id == *id);
-        (id.clone(), item.map(|item| item.place.clone()))
+    let BacklogError::Cycles(cycles) = &error else { return error.into() };
+    let places: HashMap<&FeatureId, &Place> =
+        imported.items.iter().map(|item| (&item.feature.id, &item.place)).collect();
+    let place = |id: &FeatureId| (id.clone(), places.get(id).copied().cloned());
+    let places = match cycles.as_slice() {
+        [cycle] => cycle.path.iter().skip(1).map(place).collect(),
+        several => several.iter().map(|cycle| place(&cycle.without_in)).collect(),
     };
-    let places = path.iter().skip(1).map(place).collect();
     ImportError::Cycle { error, places }
 }
