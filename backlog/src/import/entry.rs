@@ -16,7 +16,7 @@ const READ_TOO: &str = "read too, and kept because a field does not hold all of 
 /// An entry: its fields, the kept keys, the dropped parts.
 pub(super) struct Entry<'e> {
     pub(super) place: Place,
-    source: &'e Map<String, Value>,
+    pub(super) source: &'e Map<String, Value>,
     /// Fields by the keys of a feature list.
     pub(super) own: Map<String, Value>,
     /// Read keys with their fields.

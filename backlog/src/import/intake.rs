@@ -63,7 +63,19 @@ impl<'o> Intake<'o> {
 
     /// Adds an entry. `at` gives the direction of priority numbers.
     pub(super) fn add(&mut self, shape: Shape, entry: Entry<'_>, at: EntriesAt) {
-        let leftovers = entry.leftovers(shape.name());
+        self.add_with(shape, entry, at, None);
+    }
+
+    /// Adds an entry and a kept part that is no key of it.
+    pub(super) fn add_with(
+        &mut self,
+        shape: Shape,
+        entry: Entry<'_>,
+        at: EntriesAt,
+        more: Option<Leftover>,
+    ) {
+        let mut leftovers = entry.leftovers(shape.name());
+        leftovers.extend(more);
         let draft =
             draft(&entry.own, self.drafts.len(), entry.place.to_string(), at, &mut self.report);
         entry.mapped.iter().for_each(|(from, to)| self.map(from, to));
