@@ -137,6 +137,115 @@ fn text_and_reports_are_read() {
     );
 }
 
+/// `id|priority|status|dependencies`, one line per task, and the criteria of one task.
+fn check_order(shape: Shape, expected: &[&str]) -> Vec<Item> {
+    let (_, text) = FILES.into_iter().find(|(of, _)| *of == shape).unwrap();
+    let imported = imported(text);
+    assert_eq!(imported.shape, shape);
+    let line = |item: &Item| {
+        let Item { feature, .. } = item;
+        let needs: Vec<&str> = feature.depends_on.iter().map(FeatureId::as_str).collect();
+        let needs = needs.join(",");
+        format!("{}|{}|{}|{needs}", feature.id, feature.priority, feature.status)
+    };
+    assert_eq!(imported.items.iter().map(line).collect::<Vec<_>>(), expected);
+    imported.items
+}
+
+#[test]
+fn phases_and_labels_of_spec_kit_give_the_order() {
+    let items = check_order(
+        Shape::SpecKit,
+        &[
+            "T001|0|completed|",
+            "T002|0|pending|T001",
+            "T003|0|pending|T001",
+            "T004|0|pending|T002,T003",
+            "T010|1|pending|T004",
+            "T011|1|pending|T004",
+            "T012|1|pending|T010,T011,T004",
+            "T020|-1|pending|T004",
+            "T030|0|pending|T012,T020",
+            "T031|0|pending|T030",
+        ],
+    );
+    assert_eq!(items[1].feature.name, "Configure linting in `.eslintrc.json`");
+    assert_eq!(items[4].feature.category.as_deref(), Some("US1"));
+    assert_eq!(items[4].extra["section"], "Tests for User Story 1");
+}
+
+#[test]
+fn numbers_of_kiro_give_order_and_parts() {
+    let items = check_order(
+        Shape::Kiro,
+        &[
+            "task-1|0|in_progress|",
+            "task-2|0|pending|task-1",
+            "task-3|0|pending|task-2",
+            "task-4|0|pending|task-3",
+            "task-5|0|pending|task-3",
+        ],
+    );
+    assert_eq!(
+        items[0].feature.acceptance_criteria,
+        [
+            "1.1 Create the formatter\nCreate `lib/formatter.dart`\nBoth methods are pure\n_Requirements: 1.4, 3.1_",
+            "1.2 Write property tests for the formatter (optional)\n**Property 1: Formatting is total**\n**Validates: Requirements 1.4**",
+        ]
+    );
+    assert_eq!(items[2].feature.description, "- Show all categories\n- _Requirements: 2.1_");
+    assert_eq!(
+        items[2].feature.acceptance_criteria,
+        ["3.1 Write widget tests for the panel (optional)\nTest the order"]
+    );
+}
+
+/// The dependencies of each task of an ADK file.
+#[track_caller]
+fn check_adk(tasks: &[&str], expected: &[&str]) {
+    let task = |(index, dependencies): (usize, &&str)| {
+        let number = index + 1;
+        format!(
+            "### Task {number}: T{number}\n- Tipo: Test\n- Prioridade: P0\n- Dependencias: {dependencies}\n- Output: `src/t{number}.ts`\n- Acceptance Criteria:\n  - [ ] works\n\n---\n\n"
+        )
+    };
+    let text: String = tasks.iter().enumerate().map(task).collect();
+    let imported = imported(&format!("# Tasks\n\n## Fase 1: Foundation\n\n{text}"));
+    let needs = |item: &Item| {
+        item.feature.depends_on.iter().map(FeatureId::as_str).collect::<Vec<_>>().join(",")
+    };
+    assert_eq!(imported.items.iter().map(needs).collect::<Vec<_>>(), expected);
+    assert!(imported.items.iter().all(|item| item.feature.description.contains("Output: `src/t")));
+}
+
+#[test]
+fn a_plain_line_of_dependencies_ends_with_its_line() {
+    check_adk(&["nenhuma", "Task 1 (benchmark concluído, medido)"], &["", "task-1"]);
+    check_adk(&["none", "N/A", "Nenhuma.", "Task 1, Task 3"], &["", "", "", "task-1,task-3"]);
+    check_adk(
+        &["none (start here)", "all previous tasks", "Todas as tarefas anteriores."],
+        &["", "task-1", "task-1,task-2"],
+    );
+    check_adk(
+        &["nenhuma", "Task 1", "Tarefas 1 e 2", "Todas as tasks de implementação (1-3)"],
+        &["", "task-1", "task-1,task-2", "task-1,task-2,task-3"],
+    );
+    check_adk(&["nenhuma", "nenhuma", "Fase 1"][..2], &["", ""]);
+    check_adk(&["none", "none", "Tasks 1-2"], &["", "", "task-1,task-2"]);
+}
+
+#[test]
+fn bullets_below_a_field_belong_to_it() {
+    let text = "### Task 1: a\n**Dependencies:**\n- Task 2\n- Task 3\n\n### Task 2: b\n- **Dependencies:**\n  - Task 3\n- **Files:**\n  - `x`\n\n### Task 3: c\n## Sprint 2\n### Task 4: d\n- Depends on: Sprint 2\n### Task 5: e\n- Depends on: Fase 9";
+    let refused = import::read(text, &Options::default()).unwrap_err().to_string();
+    assert!(refused.contains("\"task-4\" is the entry itself"), "{refused}");
+    assert!(refused.contains("\"Fase 9\" is no id"), "{refused}");
+    let options = Options { drop_dangling: true, ..Options::default() };
+    let imported = import::read(text, &options).unwrap();
+    let needs = |index: usize| imported.items[index].feature.depends_on.len();
+    assert_eq!([needs(0), needs(1), needs(2)], [2, 1, 0]);
+}
+
 #[test]
 fn a_claim_is_kept_and_never_believed() {
     for (shape, text) in FILES {

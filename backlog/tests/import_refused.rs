@@ -7,7 +7,9 @@ use longhaul_backlog::export::{self, Target};
 use longhaul_backlog::import::{self, Options, Shape};
 use proptest::prelude::*;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 10] = [
+    include_str!("backlogs/spec-kit.md"),
+    include_str!("backlogs/kiro.md"),
     include_str!("backlogs/quickstart.json"),
     include_str!("backlogs/ada.json"),
     include_str!("backlogs/beads.jsonl"),
@@ -60,7 +62,7 @@ fn broken_files_are_refused_with_the_place() {
 
 #[test]
 fn what_has_no_known_shape_is_refused() {
-    let known = "quickstart, adk, adk-meta, adk-tests, ada, ralph, beads, task-master, tasks-md, checklist, junit, github, list";
+    let known = "quickstart, adk, adk-meta, adk-tests, ada, ralph, beads, task-master, tasks-md, spec-kit, kiro, checklist, junit, github, list";
     let check = |text, found| {
         let expected = format!(
             "no backlog that is known: found {found}; if it is one of {known}, name it with --as"
