@@ -6,6 +6,7 @@
 
 mod add;
 mod compare;
+mod criteria;
 mod draft;
 mod entry;
 mod extra;
@@ -30,9 +31,9 @@ pub(super) use add::own_entry;
 pub(super) use draft::{Draft, Repairs, Resolved, resolve, slug};
 pub(super) use entry::name_of_description;
 pub(super) use extra::settle_ids;
-pub(super) use read::{draft, field_of_key, is_read, no_object, share_check};
+pub(super) use read::{draft, field_of_key, is_read, is_whole, no_object, share_check};
 pub(super) use report::{Report, shortened};
-pub(super) use shape::{ENTRY_KEYS, EntriesAt};
+pub(super) use shape::{ENTRY_KEYS, EntriesAt, STORY_KEYS};
 pub(super) use words::{CLAIMED_PASSES, priority_of_word, status_of_word};
 
 /// A feature list: the original document and its features.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::NotMapped;
 use super::place::Place;
-use crate::list::{field_of_key, is_read};
+use crate::list::{field_of_key, is_read, is_whole};
 
 /// Why an unread key is kept.
 const NO_FIELD: &str = "no field of a feature means this";
@@ -56,7 +56,10 @@ impl<'e> Entry<'e> {
             let Some(field) = field_of_key(key).filter(|_| is_read(source, key)) else { continue };
             entry.own.insert(key.clone(), value.clone());
             // A status cannot express all of `deprecated`.
-            if key != "deprecated" || *value != json!(true) {
+            let is_kept = key == "deprecated" && *value == json!(true);
+            if !is_whole(key, value) {
+                entry.carried.insert(key);
+            } else if !is_kept {
                 entry.consumed.insert(key);
             }
             entry.note(key, field, value);

@@ -10,7 +10,7 @@ use super::place::Place;
 use super::priority::{PRIORITY_ORDER, PriorityOrder};
 use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax, has_objects, placed};
-use crate::list::EntriesAt;
+use crate::list::{EntriesAt, STORY_KEYS};
 
 /// An array of `{category, description, steps, passes}`, or of `{name, description, passes}`.
 pub(super) const QUICKSTART: Rule = Rule {
@@ -80,8 +80,16 @@ pub(super) const ADA: Rule = Rule {
 /// `userStories`: a `prd.json`.
 pub(super) const RALPH: Rule = Rule {
     syntax: Syntax::Json,
-    matches: |source| source.lists().contains(&"userStories"),
-    read: |source, intake| read(source, intake, Shape::Ralph, EntriesAt::Key("userStories")),
+    matches: |source| {
+        let lists = source.lists();
+        let is_alone = lists.len() == 1 && lists[0] == "stories";
+        is_alone || lists.contains(&"userStories") || lists.contains(&"user_stories")
+    },
+    read: |source, intake| {
+        let lists = source.lists();
+        let key = STORY_KEYS.into_iter().find(|key| lists.contains(key));
+        read(source, intake, Shape::Ralph, EntriesAt::Key(key.unwrap_or("userStories")))
+    },
 };
 
 /// Any other list.

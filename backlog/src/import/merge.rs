@@ -65,7 +65,8 @@ pub fn merge(list: &mut FeatureList, imported: &Imported) -> Result<Merged, Impo
 fn differing(known: &Feature, imported: &Feature) -> Vec<&'static str> {
     let mut fields = known.differing_fields(imported);
     let given_back = imported.description.is_empty() && known.description == known.name;
-    fields.retain(|field| *field != "description" || !given_back);
+    // The kept keys of an item are not in its feature yet.
+    fields.retain(|field| *field != "extra" && (*field != "description" || !given_back));
     fields
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::criteria::{self, MIXED_KEYS};
 use super::draft::{Draft, Repairs, resolve};
 use super::reader::Reader;
 use super::report::{Report, shown};
@@ -17,12 +18,13 @@ pub(super) const DESCRIPTION_KEYS: [&str; 2] = ["description", "user_visible_beh
 pub(super) const CRITERIA_KEYS: [&str; 5] =
     ["acceptance_criteria", "acceptance", "acceptanceCriteria", "steps", "verification_steps"];
 pub(super) const DEPENDS_KEYS: [&str; 3] = ["depends_on", "dependencies", "dependsOn"];
-pub(super) const CHECK_KEYS: [&str; 4] = ["checks", "check", "verify", "verification_command"];
+pub(super) const CHECK_KEYS: [&str; 6] =
+    ["checks", "check", "verify", "verification_command", "test_command", "testCommand"];
 pub(super) const APPROVAL_KEYS: [&str; 2] = ["approval", "requires_approval"];
 
 /// The field of a key of an entry; `None` for an unread key.
 pub(crate) fn field_of_key(key: &str) -> Option<&'static str> {
-    let fields: [(&[&str], &'static str); 13] = [
+    let fields: [(&[&str], &'static str); 14] = [
         (&["id"], "id"),
         (&NAME_KEYS, "name"),
         (&DESCRIPTION_KEYS, "description"),
@@ -31,6 +33,7 @@ pub(crate) fn field_of_key(key: &str) -> Option<&'static str> {
         (&CRITERIA_KEYS, "acceptance_criteria"),
         (&DEPENDS_KEYS, "depends_on"),
         (&CHECK_KEYS, "checks"),
+        (&MIXED_KEYS, "acceptance_criteria or checks"),
         (&APPROVAL_KEYS, "approval"),
         (&STATUS_KEYS, "status"),
         (&["deprecated"], "status"),
@@ -48,6 +51,12 @@ pub(crate) fn is_read(entry: &Map<String, Value>, key: &str) -> bool {
     let is_there = |key: &&&str| entry.get(**key).is_some_and(|value| !value.is_null());
     let spellings = single.iter().find(|keys| keys.contains(&key));
     spellings.and_then(|keys| keys.iter().find(is_there)).is_none_or(|first| *first == key)
+}
+
+/// Whether a field holds all of a key: not of criteria that are objects with more than a text.
+pub(crate) fn is_whole(key: &str, value: &Value) -> bool {
+    let may_be_objects = CRITERIA_KEYS.contains(&key) || MIXED_KEYS.contains(&key);
+    !may_be_objects || value.is_null() || criteria::is_plain(value)
 }
 
 /// Reads all entries. Problems are reported; the features are then incomplete.
