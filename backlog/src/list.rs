@@ -15,6 +15,7 @@ mod reader;
 mod rename;
 mod report;
 mod shape;
+mod update;
 mod words;
 mod write;
 
@@ -25,6 +26,7 @@ use longhaul_workflows::backlog::{Feature, FeatureId};
 
 pub use add::Addition;
 pub use compare::Difference;
+pub use update::Update;
 pub use write::EntryState;
 
 pub(super) use add::own_entry;
@@ -34,6 +36,7 @@ pub(super) use extra::settle_ids;
 pub(super) use read::{draft, field_of_key, is_read, is_whole, no_object, share_check};
 pub(super) use report::{Report, shortened};
 pub(super) use shape::{ENTRY_KEYS, EntriesAt, STORY_KEYS};
+pub(super) use update::is_extra;
 pub(super) use words::{CLAIMED_PASSES, priority_of_word, status_of_word};
 
 /// A feature list: the original document and its features.

@@ -7,7 +7,7 @@ mod backlogs;
 use backlogs::{FILES, imported, list_of};
 use longhaul_backlog::FeatureList;
 use longhaul_backlog::import::{self, Item, Options, Shape};
-use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 
 /// One item to a line: place, id, name, priority, status, criteria, dependencies, checks, keys that
 /// are kept.
@@ -260,7 +260,7 @@ fn a_claim_is_kept_and_never_believed() {
     }
     // Also where the other entries of the list say nothing but `passes`.
     let mut list = FeatureList::parse(r#"[{"description": "A", "passes": false}]"#).unwrap();
-    import::merge(&mut list, &imported(FILES[0].1)).unwrap();
+    import::merge(&mut list, &imported(FILES[0].1), false).unwrap();
     let entry = &list.document()[2];
     assert_eq!(entry["passes"], false, "{entry:#}");
     assert_eq!(
@@ -278,7 +278,7 @@ fn importing_again_adds_nothing() {
         let before = list.clone();
         let known = before.features().to_vec();
         let again = import::read(text, &Options { known: &known, ..Options::default() }).unwrap();
-        let merged = import::merge(&mut list, &again).unwrap();
+        let merged = import::merge(&mut list, &again, false).unwrap();
         assert_eq!(merged.added, Vec::<usize>::new(), "{shape}");
         assert_eq!(merged.skipped.len(), imported.items.len(), "{shape}");
         assert!(
@@ -296,7 +296,7 @@ fn entries_may_depend_on_what_is_in_the_list() {
                    {"id": "pay", "name": "Pay", "status": "pending", "depends_on": ["tables"]}]"#;
     let known = list.features().to_vec();
     let more = import::read(text, &Options { known: &known, ..Options::default() }).unwrap();
-    import::merge(&mut list, &more).unwrap();
+    import::merge(&mut list, &more, false).unwrap();
     let basket = list.features().iter().find(|feature| feature.id.as_str() == "basket").unwrap();
     let depends_on: Vec<&str> = basket.depends_on.iter().map(FeatureId::as_str).collect();
     assert_eq!(depends_on, ["search", "pay"]);
@@ -307,7 +307,7 @@ fn what_is_there_is_left_alone() {
     let mut list = list_of(&imported(FILES[4].1));
     let before = list.clone();
     let text = r#"[{"id": "SEARCH", "name": "Find", "status": "done", "depends_on": []}]"#;
-    let merged = import::merge(&mut list, &imported(text)).unwrap();
+    let merged = import::merge(&mut list, &imported(text), false).unwrap();
     assert_eq!((merged.skipped[0].id.as_str(), merged.added.len()), ("search", 0));
     assert_eq!(
         merged.skipped[0].differs,
@@ -317,17 +317,63 @@ fn what_is_there_is_left_alone() {
 }
 
 #[test]
+fn what_differs_is_updated_on_request() {
+    let mut list = list_of(&imported(FILES[4].1));
+    let text = r#"{"project_name": "p", "features": [
+        {"id": "search", "name": "Find", "description": "New", "status": "completed", "priority": 5,
+         "acceptance_criteria": ["finds"], "depends_on": [], "owner": "ana"},
+        {"id": "new", "name": "New", "depends_on": ["search"]}]}"#;
+    let known = list.features().to_vec();
+    let more = import::read(text, &Options { known: &known, ..Options::default() }).unwrap();
+    let unchanged = import::merge(&mut list.clone(), &more, false).unwrap();
+    assert_eq!((unchanged.updated.len(), unchanged.skipped[0].differs.len()), (0, 6));
+    let merged = import::merge(&mut list, &more, true).unwrap();
+    assert_eq!((merged.updated.len(), merged.added.len(), merged.skipped.len()), (1, 1, 0));
+    let search = list.features().iter().find(|feature| feature.id.as_str() == "search").unwrap();
+    assert_eq!((search.name.as_str(), search.description.as_str()), ("Find", "New"));
+    assert_eq!((search.acceptance_criteria.len(), search.depends_on.len()), (1, 0));
+    assert_eq!(search.extra["owner"], "ana");
+    assert_eq!((search.status, search.passes), (FeatureStatus::Pending, false), "a claim stays");
+    let again = import::merge(&mut list, &more, true).unwrap();
+    assert_eq!((again.updated.len(), again.skipped.len()), (0, 2), "{again:?}");
+    // A link that closes a cycle is refused.
+    let cycle = r#"[{"id": "tables", "name": "Tables", "status": "todo", "depends_on": ["new"]},
+        {"id": "search", "name": "Find", "status": "todo", "depends_on": ["tables"]}]"#;
+    let known = list.features().to_vec();
+    let before = list.clone();
+    let cycle = import::read(cycle, &Options { known: &known, ..Options::default() }).unwrap();
+    let refused = import::merge(&mut list, &cycle, true).unwrap_err().to_string();
+    assert!(refused.contains("form a cycle: tables -> new -> search -> tables"), "{refused}");
+    assert_eq!(list, before);
+}
+
+#[test]
 fn a_tag_is_chosen() {
     let text = r#"{"a": {"tasks": [{"id": 1, "title": "One"}]}, "b": {"tasks": [{"id": 1, "title": "Two"}]}}"#;
     let read = |tag| import::read(text, &Options { tag, ..Options::default() });
     assert_eq!(read(Some("b")).unwrap().items[0].feature.name, "Two");
+    let mut list = list_of(&read(Some("a")).unwrap());
+    let second = import::merge(&mut list, &read(Some("b")).unwrap(), false).unwrap();
+    assert_eq!(second.added.len(), 1, "a second tag is another list");
+    let tags = r#"{"master": {"tasks": [{"id": 1, "title": "One"}, {"id": 2, "title": "Two", "dependencies": [1]}]},
+        "feature/x": {"tasks": [{"id": 1, "title": "X"}, {"id": "2", "title": "Y", "dependencies": [1, "1.2"]}]}}"#;
+    let all = import::read(tags, &Options { tag: Some("all"), ..Options::default() }).unwrap();
+    let lines: Vec<String> = all
+        .items
+        .iter()
+        .map(|item| {
+            let needs: Vec<&str> = item.feature.depends_on.iter().map(FeatureId::as_str).collect();
+            format!("{} {}", item.feature.id, needs.join(","))
+        })
+        .collect();
+    assert_eq!(lines, ["1 ", "2 1", "feature-x-1 ", "feature-x-2 feature-x-1"]);
     assert_eq!(
         read(None).unwrap_err().to_string(),
-        "several tags have tasks; the tags with tasks are a, b: name one with --tag"
+        "several tags have tasks; the tags with tasks are a, b: name one with --tag, or all"
     );
     assert_eq!(
         read(Some("c")).unwrap_err().to_string(),
-        "there is no tag `c`; the tags with tasks are a, b: name one with --tag"
+        "there is no tag `c`; the tags with tasks are a, b: name one with --tag, or all"
     );
 }
 

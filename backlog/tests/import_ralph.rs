@@ -32,7 +32,7 @@ fn criteria_as_objects_become_criteria_and_checks() {
     assert_eq!(items[0].extra["ralph_acceptanceCriteria"][0]["id"], "AC-1");
     let mut list = FeatureList::create("p", &[]).unwrap();
     let imported = import::read(text, &Options::default()).unwrap();
-    import::merge(&mut list, &imported).unwrap();
+    import::merge(&mut list, &imported, false).unwrap();
     let again = FeatureList::parse(&list.to_text()).unwrap();
     assert_eq!(again.features()[0].checks.len(), 2, "{}", list.to_text());
     assert_eq!(again.features()[0].extra["notes"], "see docs", "an agent gets the kept keys");

@@ -25,8 +25,8 @@ fn refusal(text: &str, shape: Option<Shape>) -> String {
     let options = Options { shape, ..Options::default() };
     let mut list = FeatureList::create("p", &[]).unwrap();
     let before = list.clone();
-    let outcome =
-        import::read(text, &options).and_then(|imported| import::merge(&mut list, &imported));
+    let outcome = import::read(text, &options)
+        .and_then(|imported| import::merge(&mut list, &imported, false));
     assert_eq!(list, before, "a refused file changes nothing");
     outcome.unwrap_err().to_string()
 }
@@ -162,7 +162,7 @@ fn try_everything(bytes: &[u8]) {
         };
         assert!(imported.items.iter().all(|item| !item.feature.passes));
         let mut list = FeatureList::create("p", &[]).unwrap();
-        let Ok(merged) = import::merge(&mut list, &imported) else { continue };
+        let Ok(merged) = import::merge(&mut list, &imported, false) else { continue };
         assert_eq!(merged.added.len(), imported.items.len());
         for (target, shape) in [
             (Target::Quickstart, Shape::Quickstart),

@@ -9,7 +9,7 @@ use longhaul_backlog::import::{self, Imported, Options};
 
 fn list_of(imported: &Imported) -> FeatureList {
     let mut list = FeatureList::create("p", &[]).unwrap();
-    import::merge(&mut list, imported).unwrap();
+    import::merge(&mut list, imported, false).unwrap();
     list
 }
 

@@ -40,6 +40,8 @@ pub struct ImportSource<'a> {
     pub bytes: &'a [u8],
     /// How to read it; the features of the list are added to `known`.
     pub options: Options<'a>,
+    /// Take over the fields of known entries that differ.
+    pub update: bool,
     /// Only report.
     pub dry_run: bool,
 }
@@ -141,7 +143,7 @@ pub fn import_features(root: &Path, source: &ImportSource<'_>) -> Result<ImportO
         let options = Options { known: file.list.features(), ..source.options };
         let imported = import::read(&text, &options).map_err(wrong)?;
         let before = file.list.clone();
-        let merged = import::merge(&mut file.list, &imported).map_err(wrong)?;
+        let merged = import::merge(&mut file.list, &imported, source.update).map_err(wrong)?;
         let has_changed = file.list != before || file.text.is_none() && !merged.added.is_empty();
         let new = (has_changed && !source.dry_run).then(|| file.list.to_text());
         Ok((new, (file.path.clone(), imported, merged)))

@@ -78,7 +78,7 @@ pub enum ImportError {
     },
 
     /// The file contains several lists.
-    #[error("{reason}; the tags with tasks are {}: name one with --tag", .tags.join(", "))]
+    #[error("{reason}; the tags with tasks are {}: name one with --tag, or all", .tags.join(", "))]
     Tags {
         /// The problem with the tag.
         reason: String,

@@ -10,11 +10,11 @@ use super::criteria::{MIXED_KEYS, command_of, mixed, text_of};
 use super::draft::Draft;
 use super::read::{
     APPROVAL_KEYS, CHECK_KEYS, CRITERIA_KEYS, DEPENDS_KEYS, DESCRIPTION_KEYS, NAME_KEYS,
-    field_of_key,
 };
 use super::reader::{Reader, reference_text};
 use super::report::{shortened, shown};
 use super::shape::{EntriesAt, spelling};
+use super::update::is_extra;
 use super::words::{
     CLAIMED_PASSES, PASSES_KEYS, STATUS_KEYS, TESTED_KEYS, claim, priority_of_word, status_of_word,
 };
@@ -151,7 +151,6 @@ impl Reader<'_> {
 
     /// The keys that no field is read from, without claims.
     fn extra(&self) -> Map<String, Value> {
-        let is_extra = |key: &&String| field_of_key(key).is_none() && !key.starts_with("claimed_");
         let keys = self.entry.iter().filter(|(key, _)| is_extra(key));
         keys.map(|(key, value)| (key.clone(), value.clone())).collect()
     }

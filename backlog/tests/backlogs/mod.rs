@@ -30,7 +30,7 @@ pub(crate) fn imported(text: &str) -> Imported {
 /// A list with all that is in a backlog.
 pub(crate) fn list_of(imported: &Imported) -> FeatureList {
     let mut list = FeatureList::create("p", &[]).unwrap();
-    let merged = import::merge(&mut list, imported).unwrap();
+    let merged = import::merge(&mut list, imported, false).unwrap();
     assert_eq!(merged.added.len(), imported.items.len());
     list
 }

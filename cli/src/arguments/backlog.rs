@@ -18,12 +18,15 @@ pub(crate) struct FeatureImport {
     /// Read it in this format instead of the detected one
     #[arg(long = "as", value_name = "SHAPE", value_parser = shapes())]
     pub(crate) shape: Option<Shape>,
-    /// The list to import, if a Task Master file has several
+    /// The list to import, if a Task Master file has several; all for all of them
     #[arg(long)]
     pub(crate) tag: Option<String>,
     /// Which numbers in `priority` start first, if the file does not show it
     #[arg(long, value_name = "ORDER", value_parser = orders())]
     pub(crate) priority: Option<PriorityOrder>,
+    /// Take over what differs in entries that the list has already, except their state
+    #[arg(long)]
+    pub(crate) update: bool,
     /// Drop dependencies on entries that are neither in the file nor in the list
     #[arg(long)]
     pub(crate) drop_dangling: bool,

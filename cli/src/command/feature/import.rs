@@ -39,6 +39,7 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
             rename_ids: arguments.rename_ids,
             ..Options::default()
         },
+        update: arguments.update,
         dry_run: arguments.dry_run,
     };
     let ImportOutcome { list, imported, merged, unchecked } =
