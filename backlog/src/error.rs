@@ -1,6 +1,12 @@
 //! Errors in a list of features: problem, place, and remedy.
 
+use std::collections::HashMap;
 use std::fmt;
+
+/// The number of problems up to which each is shown in full.
+const UNGROUPED: usize = 20;
+/// How many problems of a group are shown.
+const SHOWN: usize = 10;
 
 /// Why a list of features was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,11 +52,32 @@ pub struct Problem {
     pub found: String,
     /// The remedy.
     pub advice: String,
+    /// An option of an import that repairs it.
+    pub repair: Option<Repair>,
+}
+
+/// An option of an import that repairs a problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Repair {
+    /// Dropping dependencies on entries that do not exist.
+    DropDangling,
+    /// Renaming entries with an invalid or a taken id.
+    RenameIds,
+}
+
+impl Repair {
+    /// The option on the command line.
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::DropDangling => "--drop-dangling",
+            Self::RenameIds => "--rename-ids",
+        }
+    }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, id, field, found, advice } = self;
+        let Self { place, id, field, found, advice, .. } = self;
         formatter.write_str(place)?;
         if let Some(id) = id {
             write!(formatter, " (`{id}`)")?;
@@ -64,6 +91,39 @@ fn count(problems: usize) -> String {
     format!("{problems} problem{plural}")
 }
 
+/// One line for each problem; many problems are grouped by their remedy, and each group shows the
+/// first ones.
 fn lines(problems: &[Problem]) -> String {
-    problems.iter().flat_map(|problem| ["\n- ".to_owned(), problem.to_string()]).collect()
+    if problems.len() <= UNGROUPED {
+        return problems
+            .iter()
+            .flat_map(|problem| ["\n- ".to_owned(), problem.to_string()])
+            .collect();
+    }
+    let mut groups: Vec<Vec<&Problem>> = Vec::new();
+    let mut known: HashMap<(&str, &str), usize> = HashMap::new();
+    for problem in problems {
+        let group = *known.entry((&problem.field, &problem.advice)).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(problem);
+    }
+    groups.iter().map(|group| group_lines(group)).collect()
+}
+
+fn group_lines(group: &[&Problem]) -> String {
+    let [first, others @ ..] = group else { return String::new() };
+    if others.is_empty() {
+        return format!("\n- {first}");
+    }
+    let mut text = format!("\n- `{}` ({} times): {}", first.field, group.len(), first.advice);
+    for problem in group.iter().take(SHOWN) {
+        let id = problem.id.as_ref().map(|id| format!(" (`{id}`)")).unwrap_or_default();
+        text += &format!("\n  {}{id}: {}", problem.place, problem.found);
+    }
+    if group.len() > SHOWN {
+        text += &format!("\n  and {} more", group.len() - SHOWN);
+    }
+    text
 }

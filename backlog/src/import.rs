@@ -17,6 +17,7 @@ mod lists;
 mod markdown;
 mod merge;
 mod place;
+mod priority;
 mod shape;
 mod source;
 mod task_master;
@@ -32,6 +33,7 @@ use source::Source;
 pub use error::ImportError;
 pub use merge::{Merged, Skipped, merge};
 pub use place::Place;
+pub use priority::PriorityOrder;
 pub use shape::Shape;
 pub use source::decode;
 
@@ -39,6 +41,7 @@ pub(super) use beads::{
     KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria,
 };
 pub(super) use claim::CLAIMED_STATUS;
+pub(super) use priority::PRIORITY_ORDER;
 
 /// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,6 +50,12 @@ pub struct Options<'a> {
     pub shape: Option<Shape>,
     /// The list to import from a file with several: a tag of Task Master.
     pub tag: Option<&'a str>,
+    /// The order of priority numbers; detected if `None`.
+    pub priority: Option<PriorityOrder>,
+    /// Drop dependencies on entries that are neither in the file nor in the list.
+    pub drop_dangling: bool,
+    /// Give entries with an invalid or a taken id another one.
+    pub rename_ids: bool,
     /// Existing features, which entries may depend on.
     pub known: &'a [Feature],
 }
@@ -58,6 +67,8 @@ pub struct Imported {
     pub shape: Shape,
     /// In the file's order.
     pub items: Vec<Item>,
+    /// The order of the priority numbers, if there are any.
+    pub priority: Option<PriorityOrder>,
     /// Unread keys of the list as a whole.
     pub list_keys: Vec<(Place, String, Value)>,
     /// Keys that were read into fields.

@@ -10,6 +10,6 @@ pub mod import;
 pub mod list;
 pub mod tasks_md;
 
-pub use error::{ListError, Problem};
-pub use list::{Addition, Difference, EntryState, FeatureList};
+pub use error::{ListError, Problem, Repair};
+pub use list::{Addition, Difference, EntryState, FeatureList, Update};
 pub use tasks_md::{TaskList, read_tasks};

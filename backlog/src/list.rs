@@ -6,13 +6,16 @@
 
 mod add;
 mod compare;
+mod criteria;
 mod draft;
 mod entry;
 mod extra;
 mod read;
 mod reader;
+mod rename;
 mod report;
 mod shape;
+mod update;
 mod words;
 mod write;
 
@@ -23,15 +26,17 @@ use longhaul_workflows::backlog::{Feature, FeatureId};
 
 pub use add::Addition;
 pub use compare::Difference;
+pub use update::Update;
 pub use write::EntryState;
 
 pub(super) use add::own_entry;
-pub(super) use draft::{Draft, resolve, slug};
+pub(super) use draft::{Draft, Repairs, Resolved, resolve, slug};
 pub(super) use entry::name_of_description;
 pub(super) use extra::settle_ids;
-pub(super) use read::{draft, field_of_key, is_read, no_object, share_check};
+pub(super) use read::{draft, field_of_key, is_read, is_whole, no_object, share_check};
 pub(super) use report::{Report, shortened};
-pub(super) use shape::{ENTRY_KEYS, EntriesAt};
+pub(super) use shape::{ENTRY_KEYS, EntriesAt, STORY_KEYS};
+pub(super) use update::is_extra;
 pub(super) use words::{CLAIMED_PASSES, priority_of_word, status_of_word};
 
 /// A feature list: the original document and its features.

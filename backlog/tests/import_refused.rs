@@ -7,7 +7,9 @@ use longhaul_backlog::export::{self, Target};
 use longhaul_backlog::import::{self, Options, Shape};
 use proptest::prelude::*;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 10] = [
+    include_str!("backlogs/spec-kit.md"),
+    include_str!("backlogs/kiro.md"),
     include_str!("backlogs/quickstart.json"),
     include_str!("backlogs/ada.json"),
     include_str!("backlogs/beads.jsonl"),
@@ -23,8 +25,8 @@ fn refusal(text: &str, shape: Option<Shape>) -> String {
     let options = Options { shape, ..Options::default() };
     let mut list = FeatureList::create("p", &[]).unwrap();
     let before = list.clone();
-    let outcome =
-        import::read(text, &options).and_then(|imported| import::merge(&mut list, &imported));
+    let outcome = import::read(text, &options)
+        .and_then(|imported| import::merge(&mut list, &imported, false));
     assert_eq!(list, before, "a refused file changes nothing");
     outcome.unwrap_err().to_string()
 }
@@ -60,7 +62,7 @@ fn broken_files_are_refused_with_the_place() {
 
 #[test]
 fn what_has_no_known_shape_is_refused() {
-    let known = "quickstart, adk, adk-meta, adk-tests, ada, ralph, beads, task-master, tasks-md, checklist, junit, github, list";
+    let known = "quickstart, adk, adk-meta, adk-tests, ada, ralph, beads, task-master, tasks-md, spec-kit, kiro, checklist, junit, github, list";
     let check = |text, found| {
         let expected = format!(
             "no backlog that is known: found {found}; if it is one of {known}, name it with --as"
@@ -142,7 +144,8 @@ fn wrong_entries_are_named_with_their_places() {
          {\"id\":\"a b\",\"title\":\"B\",\"issue_type\":\"task\"}\n",
         "the feature list has 2 problems:\n\
          - line 1 (`a`), `depends_on`: \"zz\" is no id and no name of another entry; add that feature, correct the id, or take the dependency out\n\
-         - line 2 (`a b`), `id`: found \"a b\": only ASCII letters, digits and . _ - are allowed; write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit",
+         - line 2 (`a b`), `id`: found \"a b\": only ASCII letters, digits and . _ - are allowed; write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit\n\
+         to import it anyway: --drop-dangling --rename-ids",
     );
     check(
         r#"{"features": [{"id": "a", "name": "A", "depends_on": ["b"]}, {"id": "b", "name": "B", "depends_on": ["a"]}]}"#,
@@ -159,7 +162,7 @@ fn try_everything(bytes: &[u8]) {
         };
         assert!(imported.items.iter().all(|item| !item.feature.passes));
         let mut list = FeatureList::create("p", &[]).unwrap();
-        let Ok(merged) = import::merge(&mut list, &imported) else { continue };
+        let Ok(merged) = import::merge(&mut list, &imported, false) else { continue };
         assert_eq!(merged.added.len(), imported.items.len());
         for (target, shape) in [
             (Target::Quickstart, Shape::Quickstart),

@@ -7,7 +7,7 @@ use longhaul_activities::files::placed::{self, LONGEST, Links};
 use longhaul_activities::files::{ListTurn, create, list_turn, swap};
 use longhaul_activities::project::{self, OTHER_LIST_FILE, TASKS_FILE};
 use longhaul_backlog::FeatureList;
-use longhaul_backlog::import::{self, Imported, Merged, Options, Shape};
+use longhaul_backlog::import::{self, Imported, Merged, Options};
 use longhaul_workflows::backlog::{Backlog, Feature};
 
 use crate::error::{Error, Result};
@@ -38,10 +38,12 @@ pub struct ImportSource<'a> {
     pub file: Option<&'a Path>,
     /// Its content.
     pub bytes: &'a [u8],
-    /// Its shape; detected if `None`.
-    pub shape: Option<Shape>,
-    /// The list to import, if the file has several: a tag of Task Master.
-    pub tag: Option<&'a str>,
+    /// How to read it; the features of the list are added to `known`.
+    pub options: Options<'a>,
+    /// Take over the fields of known entries that differ.
+    pub update: bool,
+    /// Only report.
+    pub dry_run: bool,
 }
 
 /// What an import read and added.
@@ -134,20 +136,16 @@ fn change<T>(
 
 /// Adds the features with new ids from a backlog of another tool to the list of the project at
 /// `root`.
-pub fn import_features(
-    root: &Path,
-    source: &ImportSource<'_>,
-    dry_run: bool,
-) -> Result<ImportOutcome> {
+pub fn import_features(root: &Path, source: &ImportSource<'_>) -> Result<ImportOutcome> {
     let wrong = |error| Error::usage(format!("{}: {error}", source.name));
     let text = import::decode(source.bytes).map_err(wrong)?;
     let (list, imported, merged) = change(root, source.file, |file| {
-        let options = Options { shape: source.shape, tag: source.tag, known: file.list.features() };
+        let options = Options { known: file.list.features(), ..source.options };
         let imported = import::read(&text, &options).map_err(wrong)?;
         let before = file.list.clone();
-        let merged = import::merge(&mut file.list, &imported).map_err(wrong)?;
+        let merged = import::merge(&mut file.list, &imported, source.update).map_err(wrong)?;
         let has_changed = file.list != before || file.text.is_none() && !merged.added.is_empty();
-        let new = (has_changed && !dry_run).then(|| file.list.to_text());
+        let new = (has_changed && !source.dry_run).then(|| file.list.to_text());
         Ok((new, (file.path.clone(), imported, merged)))
     })?;
     let unchecked = merged

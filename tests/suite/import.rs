@@ -13,7 +13,7 @@ const ADA: &str = include_str!("../../backlog/tests/backlogs/ada.json");
 const BEADS: &str = include_str!("../../backlog/tests/backlogs/beads.jsonl");
 
 /// The shapes, a file of each, and the features in it.
-const FILES: [(&str, &str, &[&str]); 13] = [
+const FILES: [(&str, &str, &[&str]); 15] = [
     (
         "quickstart",
         include_str!("../../backlog/tests/backlogs/quickstart.json"),
@@ -32,6 +32,16 @@ const FILES: [(&str, &str, &[&str]); 13] = [
     ("task-master", include_str!("../../backlog/tests/backlogs/task-master.json"), &["1", "2"]),
     ("tasks-md", include_str!("../../backlog/tests/backlogs/tasks-md.md"), &["task-1", "task-2"]),
     ("checklist", include_str!("../../backlog/tests/backlogs/checklist.md"), &["login", "logo"]),
+    (
+        "spec-kit",
+        include_str!("../../backlog/tests/backlogs/spec-kit.md"),
+        &["T001", "T002", "T003", "T004", "T010", "T011", "T012", "T020", "T030", "T031"],
+    ),
+    (
+        "kiro",
+        include_str!("../../backlog/tests/backlogs/kiro.md"),
+        &["task-1", "task-2", "task-3", "task-4", "task-5"],
+    ),
     (
         "junit",
         include_str!("../../backlog/tests/backlogs/junit.xml"),

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{append, entries_without_claims};
+use crate::import::{PRIORITY_ORDER, PriorityOrder};
 use crate::list::{FeatureList, own_entry};
 
 pub(super) fn write(list: &FeatureList, project_path: &str) -> String {
@@ -18,6 +19,8 @@ pub(super) fn write(list: &FeatureList, project_path: &str) -> String {
         "project_path".to_owned(),
         around.get("project_path").cloned().unwrap_or(json!(project_path)),
     );
+    // An import would otherwise guess the order of the numbers.
+    document.insert(PRIORITY_ORDER.to_owned(), json!(PriorityOrder::HighFirst.name()));
     let features = entries_without_claims(list).into_iter().map(|(feature, extra)| {
         let mut entry = own_entry(&feature);
         append(&mut entry, extra);

@@ -1,17 +1,23 @@
-//! Issues, one per line (or in an array): only links of the type `blocks` order the work; P0 is the
-//! most urgent.
+//! Issues, one per line (or in an array): only links of a type that blocks order the work; P0 is the
+//! most urgent. Epics are containers, and a closed issue may have been withdrawn.
 
-use std::collections::BTreeSet;
+mod epics;
+mod links;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
 use super::detect::all_have;
 use super::entry::{Entry, items_of_text};
 use super::error::ImportError;
-use super::intake::Intake;
+use super::intake::{Intake, made_up};
 use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax};
 use crate::list::EntriesAt;
+use epics::Epics;
+pub(crate) use links::ORDERS;
+use links::{Kind, Link, links_of, why_not_done};
 
 pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, matches, read };
 
@@ -21,8 +27,6 @@ const PRIORITY_OF_P0: i64 = 2;
 const LAST: i64 = 4;
 /// The key in which an export keeps a priority without an equivalent in beads.
 pub(crate) const KEPT_PRIORITY: &str = "longhaul_priority";
-/// The link types that are dependencies.
-pub(crate) const ORDERS: [&str; 2] = ["blocks", "conditional-blocks"];
 
 fn matches(source: &Source<'_>) -> bool {
     match source {
@@ -40,32 +44,47 @@ fn matches(source: &Source<'_>) -> bool {
 
 fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let entries = intake.objects(source.entries_with(Shape::Beads, &["id", "title"])?);
-    let is_deleted = |issue: &Map<String, Value>| issue.get("status") == Some(&json!("tombstone"));
-    let deleted = entries.iter().filter(|(_, issue)| is_deleted(issue));
-    let deleted: BTreeSet<&str> =
-        deleted.filter_map(|(_, issue)| issue.get("id")?.as_str()).collect();
+    let gone: BTreeMap<&str, String> = entries
+        .iter()
+        .filter_map(|(_, issue)| Some((issue.get("id")?.as_str()?, why_gone(issue)?)))
+        .collect();
+    let is_work = |issue: &&Map<String, Value>| why_gone(issue).is_none();
+    let epics = Epics::new(entries.iter().map(|(_, issue)| *issue).filter(is_work));
     for (place, issue) in entries {
         let kind = issue.get("_type").and_then(Value::as_str).unwrap_or("issue");
-        if is_deleted(issue) {
-            let what = issue
-                .get("id")
-                .map_or_else(|| "an issue".to_owned(), |id| format!("the issue {id}"));
-            intake.leave(place, what, "it was deleted there");
+        let id = issue.get("id").and_then(Value::as_str).unwrap_or_default();
+        let what = || {
+            let id = issue.get("id").map(|id| format!("the issue {id}"));
+            id.unwrap_or_else(|| "an issue".to_owned())
+        };
+        if let Some(reason) = why_gone(issue) {
+            intake.leave(place, what(), reason);
         } else if kind != "issue" {
-            intake.leave(
-                place,
-                format!("a record of the type `{kind}`"),
-                "only issues become features",
-            );
+            let what = format!("a record of the type `{kind}`");
+            intake.leave(place, what, "only issues become features");
+        } else if epics.contains(id) {
+            let reason = "its issues are imported; a dependency on it is one on all of them";
+            intake.leave(place, format!("the epic \"{id}\""), reason);
         } else {
-            let issue = translated(Entry::new(place, issue), &deleted);
-            intake.add(Shape::Beads, issue, EntriesAt::Root);
+            let epic = epics.above(id).map(|(id, title)| made_up("epic", format!("{id} {title}")));
+            let issue = translated(Entry::new(place, issue), &gone, &epics);
+            intake.add_with(Shape::Beads, issue, EntriesAt::Root, epic);
         }
     }
     Ok(())
 }
 
-fn translated<'e>(mut issue: Entry<'e>, deleted: &BTreeSet<&str>) -> Entry<'e> {
+/// Why an issue is no work; `None` if it is.
+fn why_gone(issue: &Map<String, Value>) -> Option<String> {
+    let is_deleted = issue.get("status") == Some(&json!("tombstone"));
+    if is_deleted { Some("it was deleted there".to_owned()) } else { why_not_done(issue) }
+}
+
+fn translated<'e>(
+    mut issue: Entry<'e>,
+    gone: &BTreeMap<&str, String>,
+    epics: &Epics<'e>,
+) -> Entry<'e> {
     let fields =
         [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")];
     // Additional keys of Longhaul's own export.
@@ -86,7 +105,7 @@ fn translated<'e>(mut issue: Entry<'e>, deleted: &BTreeSet<&str>) -> Entry<'e> {
         }
         _ => issue.take("acceptance_criteria", "acceptance_criteria"),
     }
-    links(&mut issue, deleted);
+    depends_on(&mut issue, gone, epics);
     issue
 }
 
@@ -125,44 +144,64 @@ fn priority(issue: &mut Entry<'_>) {
 }
 
 /// Links of a dependency type become dependencies. Links with more fields are kept too.
-fn links(issue: &mut Entry<'_>, deleted: &BTreeSet<&str>) {
-    let Some(links) =
-        issue.value("dependencies").and_then(Value::as_array).filter(|links| !links.is_empty())
-    else {
-        return issue.take("dependencies", "depends_on");
-    };
-    let place = issue.place.below("dependencies");
-    let mut depends_on = Vec::new();
-    for (index, link) in links.iter().enumerate() {
-        let target = link.get("depends_on_id").unwrap_or(link);
-        match why_not(link, target, deleted) {
-            Some(reason) => {
-                issue.leave(place.below(index), format!("the link to {target}"), reason);
-            }
-            None => depends_on.push(target.clone()),
+fn depends_on<'e>(issue: &mut Entry<'e>, gone: &BTreeMap<&str, String>, epics: &Epics<'e>) {
+    let id = issue.text("id").unwrap_or_default();
+    let links: Vec<Link<'e>> = links_of(issue.source).collect();
+    let mut depends_on: Vec<Value> = Vec::new();
+    let mut is_exact = true;
+    for link in &links {
+        let place = issue.place.below(link.key).below(link.index);
+        if let Some(reason) = why_not(*link, gone) {
+            is_exact = false;
+            issue.leave(place, format!("the link to {}", link.written()), reason);
+            continue;
+        }
+        let Some(target) = link.target() else {
+            depends_on.push(link.written().clone());
+            continue;
+        };
+        let targets = epics.issues_of(id, target);
+        if targets.is_empty() {
+            let reason = "an issue does not wait for its own epic";
+            issue.leave(place, format!("the link to {}", link.written()), reason);
+        }
+        is_exact &= link.is_plain() && link.key == "dependencies" && targets == [target];
+        depends_on.extend(targets.into_iter().map(|target| json!(target)));
+    }
+    let inherited = epics.inherited(id);
+    is_exact &= inherited.is_empty();
+    depends_on
+        .extend(inherited.into_iter().filter(|id| !gone.contains_key(id)).map(|id| json!(id)));
+    let mut seen = BTreeSet::new();
+    depends_on.retain(|target| seen.insert(target.to_string()));
+    let keys: BTreeSet<&'static str> = links.iter().map(|link| link.key).collect();
+    if keys.is_empty() {
+        issue.take("dependencies", "depends_on");
+    }
+    let depends_on = Value::Array(depends_on);
+    for key in &keys {
+        if is_exact {
+            issue.put(key, "depends_on", depends_on.clone());
+        } else {
+            issue.put_and_keep(key, "depends_on", depends_on.clone());
         }
     }
-    let is_plain = |link: &Value| {
-        let keys = link.as_object().into_iter().flat_map(Map::keys);
-        keys.filter(|key| !["issue_id", "depends_on_id", "type"].contains(&key.as_str())).count()
-            == 0
-    };
-    if depends_on.len() == links.len() && links.iter().all(is_plain) {
-        issue.put("dependencies", "depends_on", Value::Array(depends_on));
-    } else {
-        issue.put_and_keep("dependencies", "depends_on", Value::Array(depends_on));
+    if keys.is_empty() && depends_on.as_array().is_some_and(|all| !all.is_empty()) {
+        issue.own.insert("depends_on".to_owned(), depends_on);
     }
 }
 
 /// Why a link is no dependency; `None` if it is one.
-fn why_not(link: &Value, target: &Value, deleted: &BTreeSet<&str>) -> Option<String> {
-    let kind = link.get("type").and_then(Value::as_str).unwrap_or("blocks");
-    let name = target.as_str().unwrap_or_default();
-    if !ORDERS.contains(&kind) {
-        Some(format!("a link of the type `{kind}` orders nothing"))
+fn why_not(link: Link<'_>, gone: &BTreeMap<&str, String>) -> Option<String> {
+    let name = link.target().unwrap_or_default();
+    if link.kind() != Kind::Orders {
+        Some(format!("a link of the type `{}` orders nothing", link.name()))
     } else if name.starts_with("external:") {
         Some("it is in another project".to_owned())
     } else {
-        deleted.contains(name).then(|| "that issue was deleted there".to_owned())
+        gone.get(name).map(|reason| match reason.as_str() {
+            "it was deleted there" => "that issue was deleted there".to_owned(),
+            reason => format!("that issue is not imported: {reason}"),
+        })
     }
 }

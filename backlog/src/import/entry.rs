@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::NotMapped;
 use super::place::Place;
-use crate::list::{field_of_key, is_read};
+use crate::list::{field_of_key, is_read, is_whole};
 
 /// Why an unread key is kept.
 const NO_FIELD: &str = "no field of a feature means this";
@@ -16,7 +16,7 @@ const READ_TOO: &str = "read too, and kept because a field does not hold all of 
 /// An entry: its fields, the kept keys, the dropped parts.
 pub(super) struct Entry<'e> {
     pub(super) place: Place,
-    source: &'e Map<String, Value>,
+    pub(super) source: &'e Map<String, Value>,
     /// Fields by the keys of a feature list.
     pub(super) own: Map<String, Value>,
     /// Read keys with their fields.
@@ -56,7 +56,10 @@ impl<'e> Entry<'e> {
             let Some(field) = field_of_key(key).filter(|_| is_read(source, key)) else { continue };
             entry.own.insert(key.clone(), value.clone());
             // A status cannot express all of `deprecated`.
-            if key != "deprecated" || *value != json!(true) {
+            let is_kept = key == "deprecated" && *value == json!(true);
+            if !is_whole(key, value) {
+                entry.carried.insert(key);
+            } else if !is_kept {
                 entry.consumed.insert(key);
             }
             entry.note(key, field, value);
@@ -93,6 +96,13 @@ impl<'e> Entry<'e> {
         self.carried.insert(key);
         self.note(key, field, &value);
         self.own.insert(field.to_owned(), value);
+    }
+
+    /// Undoes the reading of a key, which is then kept.
+    pub(super) fn unread(&mut self, key: &str) {
+        self.own.shift_remove(key);
+        self.consumed.remove(key);
+        self.mapped.retain(|(mapped, _)| mapped != key);
     }
 
     /// Records that a key was read into a field and is kept too.

@@ -1,8 +1,10 @@
 //! Import errors with place and remedy.
 
+use std::collections::BTreeSet;
+
 use super::place::Place;
 use super::shape::Shape;
-use crate::error::ListError;
+use crate::error::{ListError, Repair};
 use longhaul_workflows::backlog::{BacklogError, FeatureId};
 
 /// Why nothing was imported. The caller adds the name of the file.
@@ -68,8 +70,15 @@ pub enum ImportError {
         reason: String,
     },
 
+    /// No order of priority numbers has this name.
+    #[error("there is no order `{name}`; known are low-first, high-first")]
+    Priority {
+        /// The name.
+        name: String,
+    },
+
     /// The file contains several lists.
-    #[error("{reason}; the tags with tasks are {}: name one with --tag", .tags.join(", "))]
+    #[error("{reason}; the tags with tasks are {}: name one with --tag, or all", .tags.join(", "))]
     Tags {
         /// The problem with the tag.
         reason: String,
@@ -78,21 +87,38 @@ pub enum ImportError {
     },
 
     /// Invalid entries.
-    #[error(transparent)]
+    #[error("{entries}{}", remedies(.0), entries = .0)]
     Entries(#[from] ListError),
 
     /// The features and the project's list do not form a valid graph.
     #[error(transparent)]
     Graph(#[from] BacklogError),
 
-    /// Features wait for each other; the path begins and ends with the same feature.
+    /// Features wait for each other.
     #[error("{error} ({})", where_they_stand(.places))]
     Cycle {
-        /// The path.
+        /// The cycles.
         error: BacklogError,
-        /// The places of its features; features of the project's list have none.
+        /// The places of features in them; features of the project's list have none.
         places: Vec<(FeatureId, Option<Place>)>,
     },
+}
+
+/// The options that repair the problems of a list.
+fn remedies(error: &ListError) -> String {
+    let ListError::Problems(problems) = error else { return String::new() };
+    let options: BTreeSet<Repair> = problems.iter().filter_map(|problem| problem.repair).collect();
+    let repairable = problems.iter().filter(|problem| problem.repair.is_some()).count();
+    if options.is_empty() {
+        return String::new();
+    }
+    let options: Vec<&str> = options.into_iter().map(Repair::option).collect();
+    let options = options.join(" ");
+    if repairable == problems.len() {
+        format!("\nto import it anyway: {options}")
+    } else {
+        format!("\n{options} repairs {repairable} of them")
+    }
 }
 
 fn where_they_stand(places: &[(FeatureId, Option<Place>)]) -> String {

@@ -5,9 +5,12 @@ use serde_json::{Map, Value, json};
 use super::entry::{Entry, Leftover};
 use super::error::ImportError;
 use super::place::Place;
+use super::priority::Priorities;
 use super::shape::Shape;
 use super::{Imported, Item, Kept, Mapped, NotMapped, Options, claim};
-use crate::list::{Draft, EntriesAt, Report, draft, no_object, resolve, share_check};
+use crate::list::{
+    Draft, EntriesAt, Repairs, Report, Resolved, draft, no_object, resolve, share_check,
+};
 use longhaul_workflows::backlog::Feature;
 
 /// Keys with file paths in known list formats.
@@ -25,6 +28,7 @@ pub(super) struct Intake<'o> {
     not_mapped: Vec<NotMapped>,
     /// The default check of entries without one.
     verify: Option<String>,
+    pub(super) priorities: Priorities,
 }
 
 impl<'o> Intake<'o> {
@@ -38,6 +42,7 @@ impl<'o> Intake<'o> {
             mapped: Vec::new(),
             not_mapped: Vec::new(),
             verify: None,
+            priorities: Priorities::default(),
         }
     }
 
@@ -58,12 +63,30 @@ impl<'o> Intake<'o> {
 
     /// Adds an entry. `at` gives the direction of priority numbers.
     pub(super) fn add(&mut self, shape: Shape, entry: Entry<'_>, at: EntriesAt) {
-        let leftovers = entry.leftovers(shape.name());
+        self.add_with(shape, entry, at, None);
+    }
+
+    /// Adds an entry and a kept part that is no key of it.
+    pub(super) fn add_with(
+        &mut self,
+        shape: Shape,
+        entry: Entry<'_>,
+        at: EntriesAt,
+        more: Option<Leftover>,
+    ) {
+        let mut leftovers = entry.leftovers(shape.name());
+        leftovers.extend(more);
         let draft =
             draft(&entry.own, self.drafts.len(), entry.place.to_string(), at, &mut self.report);
         entry.mapped.iter().for_each(|(from, to)| self.map(from, to));
         self.not_mapped.extend(entry.not_mapped);
         self.add_draft(entry.place, draft, leftovers);
+    }
+
+    /// Adds an entry whose priority number has no fixed meaning.
+    pub(super) fn add_ranked(&mut self, shape: Shape, mut entry: Entry<'_>, at: EntriesAt) {
+        self.priorities.take(self.drafts.len(), &mut entry, &mut self.report);
+        self.add(shape, entry, at);
     }
 
     /// Adds a draft that was not read from keys.
@@ -122,9 +145,26 @@ impl<'o> Intake<'o> {
 
     /// Converts the drafts to features, or returns one error with all problems.
     pub(super) fn finish(self, shape: Shape) -> Result<Imported, ImportError> {
-        let Self { options, mut report, drafts, besides, list_keys, mapped, not_mapped, verify } =
-            self;
-        let mut features = resolve(drafts, options.known, &mut report);
+        let Self { options, mut report, drafts, mut besides, list_keys, mapped, .. } = self;
+        let Self { mut not_mapped, verify, priorities, .. } = self;
+        let written: Vec<Option<String>> = drafts.iter().map(|draft| draft.id.clone()).collect();
+        let repairs =
+            Repairs { drop_dangling: options.drop_dangling, rename_ids: options.rename_ids };
+        let Resolved { mut features, dropped } =
+            resolve(drafts, options.known, repairs, &mut report);
+        for (index, target) in dropped {
+            not_mapped.push(NotMapped {
+                place: besides[index].0.clone(),
+                what: format!("the dependency of `{}` on `{target}`", features[index].id),
+                reason: "there is no such entry".to_owned(),
+            });
+        }
+        for ((feature, written), (_, leftovers)) in features.iter().zip(written).zip(&mut besides) {
+            if let Some(written) = written.filter(|written| written != feature.id.as_str()) {
+                leftovers.push(made_up("original_id", written));
+            }
+        }
+        let priority = priorities.settle(options.priority, &mut features, &mut report);
         if let Some(command) = &verify {
             share_check(command, &mut features, &mut report);
         }
@@ -142,7 +182,7 @@ impl<'o> Intake<'o> {
                 items.len()
             ));
         }
-        Ok(Imported { shape, items, list_keys, mapped, kept_extra, not_mapped, notes })
+        Ok(Imported { shape, items, priority, list_keys, mapped, kept_extra, not_mapped, notes })
     }
 }
 
@@ -182,6 +222,6 @@ pub(super) fn made_up(key: &str, value: impl Into<Value>) -> Leftover {
         key: key.to_owned(),
         kept_as: key.to_owned(),
         value: json!(value.into()),
-        reason: "where it was found",
+        reason: "it describes the source",
     }
 }

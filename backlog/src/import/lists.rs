@@ -7,9 +7,10 @@ use super::entry::Entry;
 use super::error::ImportError;
 use super::intake::Intake;
 use super::place::Place;
+use super::priority::{PRIORITY_ORDER, PriorityOrder};
 use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax, has_objects, placed};
-use crate::list::EntriesAt;
+use crate::list::{EntriesAt, STORY_KEYS};
 
 /// An array of `{category, description, steps, passes}`, or of `{name, description, passes}`.
 pub(super) const QUICKSTART: Rule = Rule {
@@ -79,8 +80,16 @@ pub(super) const ADA: Rule = Rule {
 /// `userStories`: a `prd.json`.
 pub(super) const RALPH: Rule = Rule {
     syntax: Syntax::Json,
-    matches: |source| source.lists().contains(&"userStories"),
-    read: |source, intake| read(source, intake, Shape::Ralph, EntriesAt::Key("userStories")),
+    matches: |source| {
+        let lists = source.lists();
+        let is_alone = lists.len() == 1 && lists[0] == "stories";
+        is_alone || lists.contains(&"userStories") || lists.contains(&"user_stories")
+    },
+    read: |source, intake| {
+        let lists = source.lists();
+        let key = STORY_KEYS.into_iter().find(|key| lists.contains(key));
+        read(source, intake, Shape::Ralph, EntriesAt::Key(key.unwrap_or("userStories")))
+    },
 };
 
 /// Any other list.
@@ -115,13 +124,13 @@ fn read(
     let entries = source.array(key).ok_or_else(other)?;
     let place = key.map_or_else(Place::document, |key| Place::document().below(key));
     for (place, entry) in intake.objects(placed(&place, entries)) {
-        intake.add(shape, Entry::of_list(place, entry), at);
+        intake.add_ranked(shape, Entry::of_list(place, entry), at);
     }
-    let is_number = |entry: &Value| entry.get("priority").is_some_and(Value::is_number);
-    if !matches!(shape, Shape::Ada | Shape::Ralph) && entries.iter().any(is_number) {
-        intake.report.note(
-            "the greater number in `priority` is read as the sooner: nothing in this shape says so",
-        );
+    if shape == Shape::Ralph {
+        intake.priorities.are_of_format(PriorityOrder::LowFirst);
+    }
+    if let Some(list) = source.object() {
+        intake.priorities.look_for_hint(list, &source.lists());
     }
     if let (Some(list), Some(key)) = (source.object(), key) {
         let others = source.lists().into_iter().filter(|other| *other != key);
@@ -137,7 +146,7 @@ fn read(
             intake.verify_with(command);
         }
         let without: Vec<&str> =
-            source.lists().into_iter().chain([key, "verify", "summary"]).collect();
+            source.lists().into_iter().chain([key, "verify", "summary", PRIORITY_ORDER]).collect();
         intake.keep_around(list, &Place::document(), &without);
     }
     if matches!(shape, Shape::Adk | Shape::AdkMeta | Shape::AdkTests)

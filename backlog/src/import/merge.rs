@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::error::ImportError;
-use super::{Imported, Kept, NotMapped};
-use crate::list::{Addition, FeatureList};
+use super::{Imported, Item, Kept, NotMapped, Place};
+use crate::list::{Addition, FeatureList, Update, is_extra};
 use longhaul_workflows::backlog::{Backlog, BacklogError, Feature, FeatureId};
 
 /// The result of a merge.
@@ -13,7 +13,9 @@ use longhaul_workflows::backlog::{Backlog, BacklogError, Feature, FeatureId};
 pub struct Merged {
     /// The indexes of the items that were added.
     pub added: Vec<usize>,
-    /// The items with a known id.
+    /// The items with a known id whose differing fields were taken over.
+    pub updated: Vec<Skipped>,
+    /// The other items with a known id.
     pub skipped: Vec<Skipped>,
     /// The keys of the list as a whole that the project's list has now, or would have.
     pub kept_keys: Vec<Kept>,
@@ -21,7 +23,7 @@ pub struct Merged {
     pub not_mapped: Vec<NotMapped>,
 }
 
-/// An item that was not added because its id is known.
+/// An item whose id is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The index of the item.
@@ -32,18 +34,25 @@ pub struct Skipped {
     pub differs: Vec<&'static str>,
 }
 
-/// Adds new features to a list: all of them, or none if the list would become invalid.
+/// Adds new features to a list: all of them, or none if the list would become invalid. `update`: known
+/// entries take over the fields that differ, without claims.
 ///
 /// Importing a file again changes nothing.
-pub fn merge(list: &mut FeatureList, imported: &Imported) -> Result<Merged, ImportError> {
+pub fn merge(
+    list: &mut FeatureList,
+    imported: &Imported,
+    update: bool,
+) -> Result<Merged, ImportError> {
     let there: HashMap<String, &Feature> =
         list.features().iter().map(|feature| (feature.id.folded(), feature)).collect();
     let mut merged = Merged::default();
     for (index, item) in imported.items.iter().enumerate() {
         match there.get(&item.feature.id.folded()) {
             Some(known) => {
-                let differs = differing(known, &item.feature);
-                merged.skipped.push(Skipped { item: index, id: known.id.clone(), differs });
+                let differs = differing(known, item);
+                let is_updated = update && !differs.is_empty();
+                let skipped = Skipped { item: index, id: known.id.clone(), differs };
+                if is_updated { &mut merged.updated } else { &mut merged.skipped }.push(skipped);
             }
             None => merged.added.push(index),
         }
@@ -55,6 +64,19 @@ pub fn merge(list: &mut FeatureList, imported: &Imported) -> Result<Merged, Impo
         items.map(|item| Addition { feature: &item.feature, extra: &item.extra }).collect();
     if !additions.is_empty() {
         after.add_all(&additions)?;
+    }
+    if !merged.updated.is_empty() {
+        let updates: Vec<Update<'_>> = merged
+            .updated
+            .iter()
+            .map(|known| {
+                let Item { feature, extra, .. } = &imported.items[known.item];
+                Update { id: &known.id, feature, fields: &known.differs, extra }
+            })
+            .collect();
+        after.update_all(&updates)?;
+    }
+    if !additions.is_empty() || !merged.updated.is_empty() {
         Backlog::new(after.features().to_vec()).map_err(|error| with_places(error, imported))?;
     }
     *list = after;
@@ -62,10 +84,14 @@ pub fn merge(list: &mut FeatureList, imported: &Imported) -> Result<Merged, Impo
 }
 
 /// A list with only names and descriptions may swap the two: that is no difference.
-fn differing(known: &Feature, imported: &Feature) -> Vec<&'static str> {
-    let mut fields = known.differing_fields(imported);
-    let given_back = imported.description.is_empty() && known.description == known.name;
-    fields.retain(|field| *field != "description" || !given_back);
+fn differing(known: &Feature, item: &Item) -> Vec<&'static str> {
+    let mut fields = known.differing_fields(&item.feature);
+    let given_back = item.feature.description.is_empty() && known.description == known.name;
+    let mut extra = item.extra.iter().filter(|(key, _)| is_extra(key));
+    let has_other = extra.any(|(key, value)| known.extra.get(key) != Some(value));
+    // The list may have more unread keys; those of the item are not in its feature.
+    fields.retain(|field| *field != "extra" && (*field != "description" || !given_back));
+    fields.extend(has_other.then_some("extra"));
     fields
 }
 
@@ -89,11 +115,13 @@ fn keep_keys(list: &mut FeatureList, imported: &Imported, merged: &mut Merged) {
 }
 
 fn with_places(error: BacklogError, imported: &Imported) -> ImportError {
-    let BacklogError::Cycle(path) = &error else { return error.into() };
-    let place = |id: &FeatureId| {
-        let item = imported.items.iter().find(|item| item.feature.id == *id);
-        (id.clone(), item.map(|item| item.place.clone()))
+    let BacklogError::Cycles(cycles) = &error else { return error.into() };
+    let places: HashMap<&FeatureId, &Place> =
+        imported.items.iter().map(|item| (&item.feature.id, &item.place)).collect();
+    let place = |id: &FeatureId| (id.clone(), places.get(id).copied().cloned());
+    let places = match cycles.as_slice() {
+        [cycle] => cycle.path.iter().skip(1).map(place).collect(),
+        several => several.iter().map(|cycle| place(&cycle.without_in)).collect(),
     };
-    let places = path.iter().skip(1).map(place).collect();
     ImportError::Cycle { error, places }
 }

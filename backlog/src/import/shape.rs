@@ -66,6 +66,10 @@ shapes! {
     TaskMaster "task-master" task_master::RULE,
     /// Markdown with `### Task 1: title` headings.
     TasksMd "tasks-md" markdown::TASKS,
+    /// Markdown of spec-kit: `- [ ] T001 [P] [US1] text` in phases.
+    SpecKit "spec-kit" markdown::SPEC_KIT,
+    /// Markdown of Kiro: `- [ ] 1. text` with `1.1` below.
+    Kiro "kiro" markdown::KIRO,
     /// Markdown with `- [ ] Name: description` lines.
     Checklist "checklist" markdown::CHECKLIST,
     /// The report of a test run: its failing tests.

@@ -9,7 +9,12 @@ use super::intake::Intake;
 use super::place::Place;
 use super::shape::{Rule, Shape};
 use super::source::{Source, Syntax, placed};
-use crate::list::EntriesAt;
+use crate::list::{EntriesAt, slug};
+
+/// The name of all tags on the command line.
+const ALL_TAGS: &str = "all";
+/// Maximum length of the part of an id that comes from its tag, in bytes.
+const PREFIX_MAX: usize = 40;
 
 pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, matches, read };
 
@@ -36,53 +41,82 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
         reason: reason.to_owned(),
     };
     let list = source.object().ok_or_else(|| other("its root is no object"))?;
-    let (place, around, tasks) = if let Some(tasks) = list.get("tasks").and_then(Value::as_array) {
-        (Place::document(), list, tasks)
-    } else {
-        let (tag, tasks) = tagged(list, intake.options.tag, other)?;
-        leave_other_tags(list, tag, intake);
-        let around = list.get(tag).and_then(Value::as_object).unwrap_or(list);
-        (Place::document().below(tag), around, tasks)
-    };
-    for (place, task) in intake.objects(placed(&place.below("tasks"), tasks)) {
-        intake.add(shape, translated(Entry::new(place, task)), EntriesAt::Root);
+    if let Some(tasks) = list.get("tasks").and_then(Value::as_array) {
+        add(&Place::document(), list, tasks, "", intake);
+        return Ok(());
     }
-    intake.keep_around(around, &place, &["tasks"]);
+    let chosen = chosen(list, intake.options.tag, other)?;
+    leave_other_tags(list, &chosen, intake);
+    for (tag, tasks) in chosen {
+        let around = list.get(tag).and_then(Value::as_object).unwrap_or(list);
+        add(&Place::document().below(tag), around, tasks, &prefix(tag), intake);
+    }
     Ok(())
 }
 
-/// The requested tag, or the only one with tasks.
-fn tagged<'l>(
+fn add(
+    place: &Place,
+    around: &Map<String, Value>,
+    tasks: &[Value],
+    prefix: &str,
+    intake: &mut Intake<'_>,
+) {
+    for (place, task) in intake.objects(placed(&place.below("tasks"), tasks)) {
+        let task = translated(Entry::new(place, task), prefix);
+        intake.add_ranked(Shape::TaskMaster, task, EntriesAt::Root);
+    }
+    intake.keep_around(around, place, &["tasks"]);
+}
+
+/// The beginning of the ids of a tag: each tag counts its tasks from 1. `master` is the default tag.
+fn prefix(tag: &str) -> String {
+    let tag = slug(tag, PREFIX_MAX);
+    if tag.is_empty() || tag == "master" { String::new() } else { format!("{tag}-") }
+}
+
+/// A tag and its tasks.
+type Tag<'l> = (&'l String, &'l Vec<Value>);
+
+/// The requested tag or all of them, or the only one with tasks.
+fn chosen<'l>(
     list: &'l Map<String, Value>,
     wanted: Option<&str>,
     other: impl Fn(&str) -> ImportError,
-) -> Result<(&'l String, &'l Vec<Value>), ImportError> {
+) -> Result<Vec<Tag<'l>>, ImportError> {
     let named = |reason: String| ImportError::Tags {
         reason,
         tags: tags(list).map(|(tag, _)| tag.clone()).collect(),
     };
+    let filled: Vec<Tag<'l>> = tags(list).filter(|(_, tasks)| !tasks.is_empty()).collect();
     if let Some(wanted) = wanted {
         let found = tags(list).find(|(tag, _)| *tag == wanted);
-        return found.ok_or_else(|| named(format!("there is no tag `{wanted}`")));
+        return match found {
+            Some(tag) => Ok(vec![tag]),
+            None if wanted == ALL_TAGS => Ok(filled),
+            None => Err(named(format!("there is no tag `{wanted}`"))),
+        };
     }
-    let mut filled = tags(list).filter(|(_, tasks)| !tasks.is_empty());
-    match (filled.next(), filled.next()) {
-        (Some(only), None) => Ok(only),
-        (Some(_), Some(_)) => Err(named("several tags have tasks".to_owned())),
-        (None, _) => tags(list)
+    match filled.len() {
+        1 => Ok(filled),
+        0 => tags(list)
             .next()
+            .map(|tag| vec![tag])
             .ok_or_else(|| other("it has no array under `tasks`, and no tag has one")),
+        _ => Err(named("several tags have tasks".to_owned())),
     }
 }
 
-fn leave_other_tags(list: &Map<String, Value>, taken: &str, intake: &mut Intake<'_>) {
-    for (tag, tasks) in tags(list).filter(|(tag, tasks)| *tag != taken && !tasks.is_empty()) {
+fn leave_other_tags(list: &Map<String, Value>, chosen: &[Tag<'_>], intake: &mut Intake<'_>) {
+    let is_chosen = |tag: &String| chosen.iter().any(|(chosen, _)| *chosen == tag);
+    for (tag, tasks) in tags(list).filter(|(tag, tasks)| !is_chosen(tag) && !tasks.is_empty()) {
         let what = format!("{} tasks under the tag `{tag}`", tasks.len());
-        intake.leave(Place::document().below(tag), what, format!("the tag `{taken}` is read"));
+        let taken: Vec<&str> = chosen.iter().map(|(tag, _)| tag.as_str()).collect();
+        let reason = format!("the tag `{}` is read", taken.join("`, `"));
+        intake.leave(Place::document().below(tag), what, reason);
     }
 }
 
-fn translated(mut task: Entry<'_>) -> Entry<'_> {
+fn translated<'e>(mut task: Entry<'e>, prefix: &str) -> Entry<'e> {
     for (key, field) in
         [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")]
     {
@@ -115,6 +149,16 @@ fn translated(mut task: Entry<'_>) -> Entry<'_> {
         }
     }
     task.own.insert("acceptance_criteria".to_owned(), json!(criteria));
+    if !prefix.is_empty() {
+        let prefixed = |id: &Value| json!(format!("{prefix}{}", id.to_string().trim_matches('"')));
+        for key in ["id", "depends_on"] {
+            match task.own.get_mut(key) {
+                Some(Value::Array(ids)) => ids.iter_mut().for_each(|id| *id = prefixed(id)),
+                Some(id) => *id = prefixed(id),
+                None => {}
+            }
+        }
+    }
     task
 }
 

@@ -52,7 +52,7 @@ impl FeatureList {
     }
 
     /// The feature as an entry with the keys that the file's other entries use.
-    fn entry_for(&self, feature: &Feature) -> Map<String, Value> {
+    pub(super) fn entry_for(&self, feature: &Feature) -> Map<String, Value> {
         let others = entries(&self.document, self.at);
         let mut own = own_entry(feature);
         if others.is_empty() {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::rename::NewIds;
 use super::report::{Report, shortened};
-use crate::error::Problem;
-use longhaul_workflows::backlog::{Feature, FeatureId};
+use crate::error::{Problem, Repair};
+use longhaul_workflows::backlog::{Feature, FeatureId, InvalidFeatureId};
 
 /// Maximum length of an id generated from a text, without the number that makes it unique.
 const SLUG_LEN: usize = 40;
@@ -38,39 +39,87 @@ impl Draft {
             field: field.to_owned(),
             found,
             advice,
+            repair: None,
         }
     }
+
+    fn invalid_id(&self, written: &str, error: &InvalidFeatureId) -> Problem {
+        let advice =
+            "write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit";
+        let found = format!("found \"{written}\": {}", error.reason());
+        Problem { repair: Some(Repair::RenameIds), ..self.problem("id", found, advice.to_owned()) }
+    }
+}
+
+/// What to repair in drafts instead of reporting a problem.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Repairs {
+    /// Drop dependencies on entries that do not exist, and on the entry itself.
+    pub(crate) drop_dangling: bool,
+    /// Give entries with an invalid or a taken id another one.
+    pub(crate) rename_ids: bool,
+}
+
+/// The features of drafts.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// In the order of the drafts.
+    pub(crate) features: Vec<Feature>,
+    /// The dropped dependencies, as written, with the indexes of their drafts.
+    pub(crate) dropped: Vec<(usize, String)>,
 }
 
 /// Resolves the ids and dependencies of all drafts, also to `known` features. Failures are
 /// reported, and a feature may then be missing.
-pub(crate) fn resolve(drafts: Vec<Draft>, known: &[Feature], report: &mut Report) -> Vec<Feature> {
-    let ids = assign_ids(&drafts, report);
+pub(crate) fn resolve(
+    drafts: Vec<Draft>,
+    known: &[Feature],
+    repairs: Repairs,
+    report: &mut Report,
+) -> Resolved {
+    let ids = assign_ids(&drafts, repairs, report);
     let index = Index::new(&drafts, &ids, known);
-    let dependencies: Vec<_> =
-        drafts.iter().zip(&ids).map(|(draft, id)| index.depends_on(draft, id, report)).collect();
+    let mut dropped = Vec::new();
+    let mut dependencies = Vec::with_capacity(drafts.len());
+    for (place, (draft, id)) in drafts.iter().zip(&ids).enumerate() {
+        let mut found = index.depends_on(draft, id, report);
+        if repairs.drop_dangling {
+            let dangling = std::mem::take(&mut found.problems);
+            dropped.extend(dangling.into_iter().map(|(written, _)| (place, written)));
+        }
+        found.problems.into_iter().for_each(|(_, problem)| report.problem(problem));
+        dependencies.push(found.ids);
+    }
     let parts = drafts.into_iter().zip(ids).zip(dependencies);
-    parts.map(|((draft, id), depends_on)| Feature { id, depends_on, ..draft.feature }).collect()
+    let features = parts
+        .map(|((draft, id), depends_on)| Feature { id, depends_on, ..draft.feature })
+        .collect();
+    Resolved { features, dropped }
 }
 
 /// Ids in the file's order. A generated id depends only on earlier entries, so appending never
 /// changes one.
-fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
+fn assign_ids(drafts: &[Draft], repairs: Repairs, report: &mut Report) -> Vec<FeatureId> {
     let mut taken: HashMap<String, usize> = HashMap::with_capacity(drafts.len());
     let mut ids = Vec::with_capacity(drafts.len());
+    let mut names = repairs.rename_ids.then(|| NewIds::new(drafts));
     for (index, draft) in drafts.iter().enumerate() {
-        let id = match &draft.id {
+        let mut id = match &draft.id {
             None => made_up(draft, index, &taken, report),
-            Some(written) => FeatureId::new(written.clone()).unwrap_or_else(|error| {
-                let advice = "write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit";
-                report.problem(draft.problem(
-                    "id",
-                    format!("found \"{written}\": {}", error.reason()),
-                    advice.to_owned(),
-                ));
-                FeatureId::of_place(index)
-            }),
+            Some(written) => match (FeatureId::new(written.clone()), &mut names) {
+                (Ok(id), _) => id,
+                (Err(_), Some(names)) => names.renamed(draft, written, index, report),
+                (Err(error), None) => {
+                    report.problem(draft.invalid_id(written, &error));
+                    FeatureId::of_place(index)
+                }
+            },
         };
+        if let Some(names) = &mut names
+            && taken.contains_key(&id.folded())
+        {
+            id = names.renamed(draft, id.as_str(), index, report);
+        }
         if let Some(&earlier) = taken.get(&id.folded()) {
             let other = &drafts[earlier];
             let origin = if other.id.is_some() { "has it" } else { "got it from its name" };
@@ -78,7 +127,10 @@ fn assign_ids(drafts: &[Draft], report: &mut Report) -> Vec<FeatureId> {
                 "\"{id}\" is taken: {} {origin} (capital letters do not count)",
                 other.label()
             );
-            report.problem(draft.problem("id", found, "give one of the two another id".to_owned()));
+            report.problem(Problem {
+                repair: Some(Repair::RenameIds),
+                ..draft.problem("id", found, "give one of the two another id".to_owned())
+            });
         } else {
             taken.insert(id.folded(), index);
         }
@@ -141,6 +193,13 @@ fn without_accent(letter: char) -> char {
     }
 }
 
+/// The dependencies of one entry.
+struct Dependencies {
+    ids: Vec<FeatureId>,
+    /// Those that cannot be resolved, as written.
+    problems: Vec<(String, Problem)>,
+}
+
 /// Entries by the ids and names that a dependency may use.
 struct Index<'d> {
     ids: &'d [FeatureId],
@@ -157,22 +216,26 @@ impl<'d> Index<'d> {
         for (place, draft) in drafts.iter().enumerate() {
             by_name.entry(draft.feature.name.trim()).or_default().push(place);
         }
-        let by_id = ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)).collect();
+        // A renamed entry is found by its old id, unless another entry has that id.
+        let written = drafts.iter().enumerate();
+        let mut by_id: HashMap<&str, usize> = written
+            .rev()
+            .filter_map(|(place, draft)| Some((draft.id.as_deref()?, place)))
+            .collect();
+        by_id.extend(ids.iter().enumerate().map(|(place, id)| (id.as_str(), place)));
         let by_folded_id = ids.iter().enumerate().map(|(place, id)| (id.folded(), place)).collect();
         Self { ids, known, by_id, by_folded_id, by_name }
     }
 
-    fn depends_on(&self, draft: &Draft, own: &FeatureId, report: &mut Report) -> Vec<FeatureId> {
+    fn depends_on(&self, draft: &Draft, own: &FeatureId, report: &mut Report) -> Dependencies {
         let mut found: Vec<FeatureId> = Vec::with_capacity(draft.depends_on.len());
+        let mut problems = Vec::new();
         for written in &draft.depends_on {
             match self.find(written) {
                 Ok(id) if id == own => {
-                    let advice = "take it out: a feature cannot wait for itself";
-                    report.problem(draft.problem(
-                        &draft.depends_key,
-                        format!("\"{written}\" is the entry itself"),
-                        advice.to_owned(),
-                    ));
+                    let advice = "take it out: a feature cannot wait for itself".to_owned();
+                    let found = format!("\"{written}\" is the entry itself");
+                    problems.push((written, found, advice));
                 }
                 Ok(id) if found.contains(id) => {
                     report.guess("a dependency is named twice: it counts once", draft.label());
@@ -186,17 +249,21 @@ impl<'d> Index<'d> {
                     }
                     found.push(id.clone());
                 }
-                Err((what, advice)) => {
-                    report.problem(draft.problem(&draft.depends_key, what, advice));
-                }
+                Err((what, advice)) => problems.push((written, what, advice)),
             }
         }
-        found
+        let problem = |(written, found, advice): (&String, String, String)| {
+            let problem = draft.problem(&draft.depends_key, found, advice);
+            (written.clone(), Problem { repair: Some(Repair::DropDangling), ..problem })
+        };
+        Dependencies { ids: found, problems: problems.into_iter().map(problem).collect() }
     }
 
     /// Whether an entry was matched without regard to case, which is a guess.
     fn only_letters_differ(&self, written: &str, id: &FeatureId) -> bool {
-        id.as_str() != written && !self.by_name.contains_key(written.trim())
+        id.as_str() != written
+            && id.as_str().eq_ignore_ascii_case(written)
+            && !self.by_name.contains_key(written.trim())
     }
 
     /// An entry by id, else by name, else by id without regard to case.

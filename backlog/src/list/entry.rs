@@ -1,10 +1,12 @@
 //! Converts one entry to the draft of a feature and reports oddities.
 
+use std::collections::HashSet;
 use std::num::NonZeroU64;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::criteria::{MIXED_KEYS, command_of, mixed, text_of};
 use super::draft::Draft;
 use super::read::{
     APPROVAL_KEYS, CHECK_KEYS, CRITERIA_KEYS, DEPENDS_KEYS, DESCRIPTION_KEYS, NAME_KEYS,
@@ -12,6 +14,7 @@ use super::read::{
 use super::reader::{Reader, reference_text};
 use super::report::{shortened, shown};
 use super::shape::{EntriesAt, spelling};
+use super::update::is_extra;
 use super::words::{
     CLAIMED_PASSES, PASSES_KEYS, STATUS_KEYS, TESTED_KEYS, claim, priority_of_word, status_of_word,
 };
@@ -41,6 +44,7 @@ impl Reader<'_> {
             passes: claim.passes,
             last_tested: claim.last_tested,
             approval: self.flag(&APPROVAL_KEYS).unwrap_or(false),
+            extra: self.extra(),
         };
         let depends_key = spelling(self.entry, &DEPENDS_KEYS).unwrap_or("depends_on").to_owned();
         Draft {
@@ -96,14 +100,13 @@ impl Reader<'_> {
     fn criteria(&mut self) -> Vec<String> {
         let mut criteria: Vec<String> = Vec::new();
         for key in CRITERIA_KEYS {
-            for text in self.listed(key, "write a text or an array of texts", |value| {
-                value.as_str().map(str::to_owned)
-            }) {
-                if !criteria.contains(&text) {
-                    criteria.push(text);
-                }
-            }
+            criteria.extend(self.listed(key, "write a text or an array of texts", text_of));
         }
+        for key in MIXED_KEYS {
+            criteria.extend(self.value(key).map(|value| mixed(key, value).0).unwrap_or_default());
+        }
+        let mut seen = HashSet::new();
+        criteria.retain(|text| seen.insert(text.clone()));
         criteria
     }
 
@@ -114,8 +117,13 @@ impl Reader<'_> {
 
     fn checks(&mut self) -> Vec<Check> {
         let advice = "write a shell command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds above 0";
-        let found: Vec<(Option<String>, Check)> =
+        let mut found: Vec<(Option<String>, Check)> =
             CHECK_KEYS.iter().flat_map(|key| self.listed(key, advice, check_of)).collect();
+        for run in self.commands() {
+            if found.iter().all(|(_, check)| check.run != run) {
+                found.push((None, Check { run, ..Check::default() }));
+            }
+        }
         let mut checks: Vec<Check> = Vec::with_capacity(found.len());
         let alone = found.len() == 1;
         for (number, (name, check)) in found.into_iter().enumerate() {
@@ -131,6 +139,20 @@ impl Reader<'_> {
             checks.push(Check { name, ..check });
         }
         checks
+    }
+
+    /// The commands of criteria that are objects, and of keys that hold commands or sentences.
+    fn commands(&self) -> Vec<String> {
+        let criteria = CRITERIA_KEYS.iter().filter_map(|key| self.value(key)?.as_array()).flatten();
+        let commands = criteria.filter_map(command_of).map(str::to_owned);
+        let others = MIXED_KEYS.iter().filter_map(|key| Some(mixed(key, self.value(key)?).1));
+        commands.chain(others.flatten()).collect()
+    }
+
+    /// The keys that no field is read from, without claims.
+    fn extra(&self) -> Map<String, Value> {
+        let keys = self.entry.iter().filter(|(key, _)| is_extra(key));
+        keys.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     /// Reports wrong types in the claim, and conversions.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::draft::{Draft, resolve};
+use super::criteria::{self, MIXED_KEYS};
+use super::draft::{Draft, Repairs, resolve};
 use super::reader::Reader;
 use super::report::{Report, shown};
 use super::shape::{EntriesAt, entries};
@@ -17,12 +18,13 @@ pub(super) const DESCRIPTION_KEYS: [&str; 2] = ["description", "user_visible_beh
 pub(super) const CRITERIA_KEYS: [&str; 5] =
     ["acceptance_criteria", "acceptance", "acceptanceCriteria", "steps", "verification_steps"];
 pub(super) const DEPENDS_KEYS: [&str; 3] = ["depends_on", "dependencies", "dependsOn"];
-pub(super) const CHECK_KEYS: [&str; 4] = ["checks", "check", "verify", "verification_command"];
+pub(super) const CHECK_KEYS: [&str; 6] =
+    ["checks", "check", "verify", "verification_command", "test_command", "testCommand"];
 pub(super) const APPROVAL_KEYS: [&str; 2] = ["approval", "requires_approval"];
 
 /// The field of a key of an entry; `None` for an unread key.
 pub(crate) fn field_of_key(key: &str) -> Option<&'static str> {
-    let fields: [(&[&str], &'static str); 13] = [
+    let fields: [(&[&str], &'static str); 14] = [
         (&["id"], "id"),
         (&NAME_KEYS, "name"),
         (&DESCRIPTION_KEYS, "description"),
@@ -31,6 +33,7 @@ pub(crate) fn field_of_key(key: &str) -> Option<&'static str> {
         (&CRITERIA_KEYS, "acceptance_criteria"),
         (&DEPENDS_KEYS, "depends_on"),
         (&CHECK_KEYS, "checks"),
+        (&MIXED_KEYS, "acceptance_criteria or checks"),
         (&APPROVAL_KEYS, "approval"),
         (&STATUS_KEYS, "status"),
         (&["deprecated"], "status"),
@@ -50,6 +53,12 @@ pub(crate) fn is_read(entry: &Map<String, Value>, key: &str) -> bool {
     spellings.and_then(|keys| keys.iter().find(is_there)).is_none_or(|first| *first == key)
 }
 
+/// Whether a field holds all of a key: not of criteria that are objects with more than a text.
+pub(crate) fn is_whole(key: &str, value: &Value) -> bool {
+    let may_be_objects = CRITERIA_KEYS.contains(&key) || MIXED_KEYS.contains(&key);
+    !may_be_objects || value.is_null() || criteria::is_plain(value)
+}
+
 /// Reads all entries. Problems are reported; the features are then incomplete.
 pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> Vec<Feature> {
     let entries = entries(document, at);
@@ -63,7 +72,7 @@ pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> 
         }
     }
     note_unread_keys(entries, report);
-    let mut features = resolve(drafts, &[], report);
+    let mut features = resolve(drafts, &[], Repairs::default(), report).features;
     if let Some(command) = document.get("verify").and_then(Value::as_str) {
         share_check(command, &mut features, report);
     }
@@ -90,6 +99,7 @@ pub(crate) fn no_object(place: String, entry: &Value) -> Problem {
         field: "entry".to_owned(),
         found: format!("found {}", shown(entry)),
         advice,
+        repair: None,
     }
 }
 

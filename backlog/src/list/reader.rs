@@ -93,6 +93,7 @@ impl<'a> Reader<'a> {
             field: field.to_owned(),
             found,
             advice: advice.to_owned(),
+            repair: None,
         });
     }
 

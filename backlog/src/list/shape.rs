@@ -6,7 +6,10 @@ use super::report::shown;
 use crate::error::ListError;
 
 /// Keys that may contain the entries; the first with an array wins.
-pub(crate) const ENTRY_KEYS: [&str; 5] = ["features", "items", "tests", "userStories", "tasks"];
+pub(crate) const ENTRY_KEYS: [&str; 7] =
+    ["features", "items", "tests", "userStories", "user_stories", "tasks", "stories"];
+/// The keys of user stories.
+pub(crate) const STORY_KEYS: [&str; 3] = ["userStories", "user_stories", "stories"];
 
 /// The place of the array of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +23,7 @@ pub(crate) enum EntriesAt {
 impl EntriesAt {
     /// Whether smaller numbers in `priority` come first, as in lists of user stories.
     pub(super) fn small_priority_first(self) -> bool {
-        self == Self::Key("userStories")
+        matches!(self, Self::Key(key) if STORY_KEYS.contains(&key))
     }
 }
 

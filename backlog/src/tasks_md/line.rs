@@ -9,20 +9,24 @@ pub(super) enum Line<'t> {
         level: usize,
         text: &'t str,
     },
-    /// `- [x] text`, with the spaces before it.
+    /// `- [x] text`, with the spaces before it; `- [ ]* text` is optional.
     Box {
         indent: usize,
         mark: char,
+        is_optional: bool,
         text: &'t str,
     },
     /// `**Name:** value`, after a bullet or not.
     Field {
+        indent: usize,
+        is_bullet: bool,
         field: Field,
         name: &'t str,
         value: &'t str,
     },
-    /// `- text`
+    /// `- text`, with the spaces before it.
     Bullet {
+        indent: usize,
         text: &'t str,
     },
     Text {
@@ -48,8 +52,10 @@ impl Field {
     /// The field with this name, in English or Portuguese.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.trim().to_lowercase().as_str() {
-            "dependencies" | "depends on" | "depends_on" | "dependências" | "dependencias"
-            | "depende de" => Self::Dependencies,
+            "dependencies" | "dependency" | "depends on" | "depends_on" | "dependências"
+            | "dependencias" | "dependência" | "dependencia" | "depende de" | "blocked by" => {
+                Self::Dependencies
+            }
             "priority" | "prioridade" => Self::Priority,
             "category" | "type" | "categoria" | "tipo" => Self::Category,
             "acceptance criteria"
@@ -79,14 +85,18 @@ impl<'t> Line<'t> {
             return Self::Heading { level, text: text[level..].trim() };
         }
         let bullet = without_bullet(text);
-        if let Some((mark, text)) = bullet.and_then(marked) {
-            let blanks = raw.chars().take_while(|letter| letter.is_whitespace());
-            let indent = blanks.map(|blank| if blank == '\t' { 4 } else { 1 }).sum();
-            return Self::Box { indent, mark, text };
+        let blanks = raw.chars().take_while(|letter| letter.is_whitespace());
+        let indent = blanks.map(|blank| if blank == '\t' { 4 } else { 1 }).sum();
+        if let Some((mark, rest)) = bullet.and_then(marked) {
+            let optional = rest.strip_prefix('*').filter(|rest| rest.starts_with([' ', '\t']));
+            let text = optional.unwrap_or(rest).trim();
+            return Self::Box { indent, mark, is_optional: optional.is_some(), text };
         }
         match (field(bullet.unwrap_or(text)), bullet) {
-            (Some(field), _) => field,
-            (None, Some(text)) => Self::Bullet { text },
+            (Some((field, name, value)), _) => {
+                Self::Field { indent, is_bullet: bullet.is_some(), field, name, value }
+            }
+            (None, Some(text)) => Self::Bullet { indent, text },
             (None, None) => Self::Text { text },
         }
     }
@@ -103,16 +113,18 @@ fn without_bullet(text: &str) -> Option<&str> {
     behind.starts_with([' ', '\t']).then(|| behind.trim())
 }
 
-/// The mark in `[x] text` and the text.
+/// The mark in `[x] text` and the text; `[P] text` is no box.
 pub(super) fn marked(text: &str) -> Option<(char, &str)> {
     let mut letters = text.strip_prefix('[')?.chars();
     let mark = letters.next()?;
     let rest = letters.as_str().strip_prefix(']')?;
-    (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| (mark, rest.trim()))
+    let is_mark = !mark.is_alphanumeric() || matches!(mark, 'x' | 'X');
+    let is_apart = rest.is_empty() || rest.starts_with([' ', '\t']) || rest.starts_with("* ");
+    (is_mark && is_apart).then(|| (mark, rest.trim()))
 }
 
 /// `**Name:** value` and `**Name**: value` with any name, `Name: value` with a name that is known.
-fn field(text: &str) -> Option<Line<'_>> {
+fn field(text: &str) -> Option<(Field, &str, &str)> {
     let bold = || {
         let (name, value) = text.strip_prefix("**")?.split_once("**")?;
         let value = name
@@ -126,7 +138,7 @@ fn field(text: &str) -> Option<Line<'_>> {
         Field::named(name).map(|field| (field, name, value))
     };
     let (field, name, value) = bold().or_else(plain)?;
-    Some(Line::Field { field, name: name.trim(), value: value.trim() })
+    Some((field, name.trim(), value.trim()))
 }
 
 /// The mark, the id and the title of `Task 3: title`, `[x] Task 3 - title`, `Tarefa 1.2. title`.

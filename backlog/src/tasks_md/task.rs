@@ -1,6 +1,7 @@
 //! Converts one task of a checklist from its lines to a draft of a feature.
 
-use super::line::{Field, numbered, task_number};
+use super::line::Field;
+use super::reference::{Known, without_ticks};
 use crate::error::Problem;
 use crate::list::{Draft, Report, priority_of_word, status_of_word};
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
@@ -21,6 +22,16 @@ pub(super) struct Task {
     category: Option<String>,
     priority: Option<String>,
     status: Option<String>,
+    /// Tasks that come first by the order of the file.
+    before: Vec<String>,
+    /// Whether its box is the only source of its state.
+    is_box: bool,
+    /// `- [ ]* text`.
+    pub(super) is_optional: bool,
+    /// `[P]`: at the same time as its neighbours with this label.
+    pub(super) is_parallel: bool,
+    /// `[US1]`.
+    pub(super) has_story: bool,
 }
 
 impl Task {
@@ -38,7 +49,32 @@ impl Task {
             category: None,
             priority: None,
             status: None,
+            before: Vec::new(),
+            is_box: false,
+            is_optional: false,
+            is_parallel: false,
+            has_story: false,
         }
+    }
+
+    /// Its id, if it has one.
+    pub(super) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
+    }
+
+    /// The id or the name by which others depend on it.
+    pub(super) fn reference(&self) -> String {
+        self.id.clone().unwrap_or_else(|| self.name.clone())
+    }
+
+    /// Makes it wait for another task.
+    pub(super) fn needs(&mut self, id: &str) {
+        self.before.push(id.to_owned());
+    }
+
+    /// Sets the priority, unless it has one.
+    pub(super) fn rank(&mut self, priority: &str) {
+        self.priority.get_or_insert_with(|| priority.to_owned());
     }
 
     /// A task from `- [ ] Name: description`.
@@ -59,6 +95,51 @@ impl Task {
         Self { id: Some(id.to_owned()), ..Self::new(line, level, mark, name) }
     }
 
+    /// A numbered task of Kiro from `- [ ] 2. Title`.
+    pub(super) fn of_number(line: usize, mark: char, number: &str, title: &str) -> Self {
+        let id = Some(format!("task-{number}"));
+        let name = if title.is_empty() { number } else { title };
+        Self { id, is_box: true, ..Self::new(line, 0, mark, name) }
+    }
+
+    /// A task of spec-kit from `- [ ] T012 [P] [US1] Text (depends on T010, T011)`.
+    pub(super) fn of_spec_kit(
+        line: usize,
+        indent: usize,
+        mark: char,
+        id: &str,
+        text: &str,
+    ) -> Self {
+        let mut rest = text.trim_start();
+        let mut labels = Vec::new();
+        while let Some((label, after)) =
+            rest.strip_prefix('[').and_then(|text| text.split_once(']'))
+        {
+            labels.push(label.trim());
+            rest = after.trim_start();
+        }
+        let mut task = Self::of_box(line, indent, mark, rest);
+        task.id = Some(id.to_owned());
+        task.is_parallel = labels.contains(&"P");
+        let story = labels.iter().find(|label| label.starts_with("US"));
+        task.has_story = story.is_some();
+        task.category = story.map(|story| (*story).to_owned());
+        let lower = rest.to_ascii_lowercase();
+        if let Some(at) = lower.find("depends on t").filter(|_| lower.len() == rest.len()) {
+            let named = &rest[at + "depends on ".len()..];
+            let end = named.find([')', ';', '.']).unwrap_or(named.len());
+            task.dependencies.push(named[..end].to_owned());
+        }
+        task
+    }
+
+    /// A line that belongs to the last criterion.
+    pub(super) fn detail(&mut self, text: &str) {
+        if let Some((_, criterion)) = self.criteria.last_mut() {
+            *criterion += &format!("\n{text}");
+        }
+    }
+
     pub(super) fn criterion(&mut self, mark: char, text: &str) {
         self.criteria.push((mark, text.to_owned()));
     }
@@ -75,7 +156,7 @@ impl Task {
             Field::Other => self.describe(&format!("{name}: {value}")),
             _ if value.is_empty() => {}
             Field::Criteria => self.criterion(' ', value),
-            Field::Dependencies => self.dependencies.extend(references(value)),
+            Field::Dependencies => self.dependencies.push(value.to_owned()),
             Field::Checks => self.checks.push(without_ticks(value).to_owned()),
             Field::Description => self.describe(value),
             Field::Priority => self.priority = Some(value.to_owned()),
@@ -94,8 +175,8 @@ impl Task {
         }
     }
 
-    /// The draft; unreadable values are reported.
-    pub(super) fn into_draft(self, with_headings: bool, report: &mut Report) -> Draft {
+    /// The draft of the task at `index`; unreadable values are reported.
+    pub(super) fn into_draft(self, index: usize, known: &Known<'_>, report: &mut Report) -> Draft {
         let place = format!("line {}", self.line);
         if self.name.is_empty() {
             report.problem(Problem {
@@ -104,6 +185,7 @@ impl Task {
                 field: "name".to_owned(),
                 found: "missing".to_owned(),
                 advice: "write it after the box".to_owned(),
+                repair: None,
             });
         }
         let status = self.status(&place, report);
@@ -123,10 +205,13 @@ impl Task {
             passes: status == FeatureStatus::Completed,
             ..Feature::new(FeatureId::of_place(0), self.name)
         };
-        let as_id = |name: String| {
-            if with_headings { as_task_id(&name).unwrap_or(name) } else { name }
-        };
-        let depends_on = self.dependencies.into_iter().map(as_id).collect();
+        let named = self.dependencies.iter().flat_map(|text| known.resolve(text, index));
+        let mut depends_on: Vec<String> = Vec::new();
+        for name in self.before.into_iter().chain(named) {
+            if !depends_on.contains(&name) {
+                depends_on.push(name);
+            }
+        }
         Draft { place, id: self.id, feature, depends_key: "dependencies".to_owned(), depends_on }
     }
 
@@ -146,6 +231,7 @@ impl Task {
             field: "priority".to_owned(),
             found: format!("found \"{text}\""),
             advice: "write P0 to P4, or a whole number, higher for sooner".to_owned(),
+            repair: None,
         });
         0
     }
@@ -172,6 +258,9 @@ impl Task {
         // A heading has no state of its own; an empty box means that the task is open.
         let status = if self.id.is_none() {
             FeatureStatus::Pending
+        } else if self.is_box {
+            let begun = any(FeatureStatus::Completed) || any(FeatureStatus::InProgress);
+            if begun { FeatureStatus::InProgress } else { FeatureStatus::Pending }
         } else if any(FeatureStatus::Blocked) {
             FeatureStatus::Blocked
         } else if !marks.is_empty()
@@ -194,27 +283,8 @@ fn status_of_mark(mark: char) -> Option<FeatureStatus> {
     Some(match mark {
         ' ' => FeatureStatus::Pending,
         'x' | 'X' => FeatureStatus::Completed,
-        '~' => FeatureStatus::InProgress,
+        '~' | '-' | '/' => FeatureStatus::InProgress,
         '!' => FeatureStatus::Blocked,
         _ => return None,
     })
-}
-
-/// The dependencies in `Task 1, Task 2` or `nenhuma`.
-fn references(text: &str) -> Vec<String> {
-    let none = ["nenhuma", "nenhum", "none", "n/a", "-", "–", "—"];
-    let names = text.split([',', ';']).map(|name| without_ticks(name.trim().trim_end_matches('.')));
-    let named =
-        names.filter(|name| !name.is_empty() && !none.contains(&name.to_lowercase().as_str()));
-    named.map(str::to_owned).collect()
-}
-
-/// `Task 1`, `#1`, `1` and `Task 1 (the schema)` as `task-1`; none for anything else.
-fn as_task_id(name: &str) -> Option<String> {
-    let (id, rest) = task_number(name).or_else(|| numbered(name))?;
-    (rest.trim().is_empty() || rest.trim_start().starts_with('(')).then_some(id)
-}
-
-fn without_ticks(text: &str) -> &str {
-    text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).unwrap_or(text).trim()
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use longhaul_backlog::export::Target;
-use longhaul_backlog::import::Shape;
+use longhaul_backlog::import::{PriorityOrder, Shape};
 
 use super::Output;
 
@@ -18,9 +18,21 @@ pub(crate) struct FeatureImport {
     /// Read it in this format instead of the detected one
     #[arg(long = "as", value_name = "SHAPE", value_parser = shapes())]
     pub(crate) shape: Option<Shape>,
-    /// The list to import, if a Task Master file has several
+    /// The list to import, if a Task Master file has several; all for all of them
     #[arg(long)]
     pub(crate) tag: Option<String>,
+    /// Which numbers in `priority` start first, if the file does not show it
+    #[arg(long, value_name = "ORDER", value_parser = orders())]
+    pub(crate) priority: Option<PriorityOrder>,
+    /// Take over what differs in entries that the list has already, except their state
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// Drop dependencies on entries that are neither in the file nor in the list
+    #[arg(long)]
+    pub(crate) drop_dangling: bool,
+    /// Give entries with an invalid or a taken id another one
+    #[arg(long)]
+    pub(crate) rename_ids: bool,
     /// Only report the features that would be added
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -47,6 +59,11 @@ pub(crate) struct FeatureExport {
 
 fn shapes() -> impl TypedValueParser<Value = Shape> {
     PossibleValuesParser::new(Shape::ALL.map(Shape::name)).try_map(|name| name.parse())
+}
+
+fn orders() -> impl TypedValueParser<Value = PriorityOrder> {
+    PossibleValuesParser::new(PriorityOrder::ALL.map(PriorityOrder::name))
+        .try_map(|name| name.parse())
 }
 
 fn targets() -> impl TypedValueParser<Value = Target> {

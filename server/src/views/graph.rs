@@ -1,7 +1,7 @@
 //! The dependency graph of the features of a project.
 
 use longhaul_engine::{RunId, StoreError};
-use longhaul_workflows::backlog::Feature;
+use longhaul_workflows::backlog::{Cycle, Feature, cycles};
 use longhaul_workflows::projection::{ProjectView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,8 @@ pub struct GraphDocument {
     pub project: String,
     /// The features, in the order of the list.
     pub features: Vec<Node>,
+    /// The dependency cycles, the shortest first; a list with one is refused.
+    pub cycles: Vec<Cycle>,
 }
 
 /// A feature.
@@ -39,7 +41,11 @@ impl GraphDocument {
             status: view.state(&feature.id),
             depends_on: feature.depends_on.iter().map(ToString::to_string).collect(),
         };
-        Self { project: project.to_string(), features: view.backlog.iter().map(node).collect() }
+        Self {
+            project: project.to_string(),
+            features: view.backlog.iter().map(node).collect(),
+            cycles: cycles(&view.backlog),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Errors of feature graphs, with place and remedy.
 
 use super::feature::FeatureId;
+use super::graph::Cycle;
 
 /// Why a feature graph was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,9 +43,35 @@ pub enum BacklogError {
         dependency: FeatureId,
     },
 
-    /// A dependency cycle; the path begins and ends with the same feature.
-    #[error("the dependencies form a cycle: {}; take one of them out of `depends_on`", path(.0))]
-    Cycle(Vec<FeatureId>),
+    /// Dependency cycles, the shortest first; at least one.
+    #[error("{}", cycles(.0))]
+    Cycles(Vec<Cycle>),
+}
+
+/// How many cycles are named before the rest is counted.
+const NAMED: usize = 100;
+
+fn cycles(cycles: &[Cycle]) -> String {
+    if let [cycle] = cycles {
+        let path = path(&cycle.path);
+        return format!(
+            "the dependencies form a cycle: {path}; take one of them out of `depends_on`"
+        );
+    }
+    let line = |cycle: &Cycle| {
+        let (needed, feature) = (&cycle.without, &cycle.without_in);
+        format!("\n- {} (`{feature}` without `{needed}`)", path(&cycle.path))
+    };
+    let mut text = format!(
+        "the dependencies form {} cycles; take one link of each out of `depends_on`, \
+         for example the one in parentheses:",
+        cycles.len()
+    );
+    text.extend(cycles.iter().take(NAMED).map(line));
+    if cycles.len() > NAMED {
+        text += &format!("\nand {} more", cycles.len() - NAMED);
+    }
+    text
 }
 
 /// The ids with arrows; a very long cycle is abbreviated in the middle.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The id of a feature everywhere: in the list, the log, branches, worktrees and runs.
 ///
@@ -188,6 +189,9 @@ pub struct Feature {
     /// Whether a person must approve the merge.
     #[serde(default)]
     pub approval: bool,
+    /// The keys of its list entry that Longhaul does not read, for an agent.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
 }
 
 impl Feature {
@@ -206,6 +210,7 @@ impl Feature {
             passes: false,
             last_tested: None,
             approval: false,
+            extra: Map::new(),
         }
     }
 
@@ -221,6 +226,7 @@ impl Feature {
             ("depends_on", self.depends_on != other.depends_on),
             ("checks", self.checks != other.checks),
             ("approval", self.approval != other.approval),
+            ("extra", self.extra != other.extra),
         ];
         compared.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
     }

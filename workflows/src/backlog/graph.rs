@@ -4,6 +4,7 @@
 //! change touches only that feature and its direct dependents.
 
 mod build;
+mod cycles;
 mod update;
 
 use std::cmp::Reverse;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::error::BacklogError;
 use super::feature::{Feature, FeatureId};
 
+pub use cycles::{Cycle, cycles};
 pub use update::Changes;
 
 /// The state of a feature, as set by the owner of the backlog.

@@ -9,4 +9,4 @@ pub mod graph;
 
 pub use error::BacklogError;
 pub use feature::{Check, Feature, FeatureId, FeatureStatus, InvalidFeatureId};
-pub use graph::{Backlog, Changes, Counts, FeatureState};
+pub use graph::{Backlog, Changes, Counts, Cycle, FeatureState, cycles};

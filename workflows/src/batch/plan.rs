@@ -95,7 +95,9 @@ impl Plan {
             ..Feature::new(entry.name.clone(), entry.name.as_str())
         };
         Backlog::new(self.projects.iter().map(node).collect()).map_err(|error| match error {
-            BacklogError::Cycle(path) => PlanError::Cycle(path),
+            BacklogError::Cycles(cycles) => PlanError::Cycle(
+                cycles.into_iter().next().map(|cycle| cycle.path).unwrap_or_default(),
+            ),
             BacklogError::UnknownDependency { feature, dependency, .. } => {
                 PlanError::Unknown(feature, dependency)
             }

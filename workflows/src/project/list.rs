@@ -22,7 +22,7 @@ pub(super) struct Gone {
 
 /// Whether these fields change the requirements.
 fn changes_the_question(fields: &[&str]) -> bool {
-    fields.iter().any(|field| !matches!(*field, "priority" | "depends_on"))
+    fields.iter().any(|field| !matches!(*field, "priority" | "depends_on" | "extra"))
 }
 
 impl Memory {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use longhaul_activities::files::placed::{self, LONGEST, Links};
+use longhaul_backlog::import::Options;
 use longhaul_server::{ImportOutcome, ImportSource};
 
 use crate::arguments::{FeatureImport, Output};
@@ -30,11 +31,19 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
         name: &name,
         file: Some(&arguments.file),
         bytes: &bytes(&arguments.file, &name)?,
-        shape: arguments.shape,
-        tag: arguments.tag.as_deref(),
+        options: Options {
+            shape: arguments.shape,
+            tag: arguments.tag.as_deref(),
+            priority: arguments.priority,
+            drop_dangling: arguments.drop_dangling,
+            rename_ids: arguments.rename_ids,
+            ..Options::default()
+        },
+        update: arguments.update,
+        dry_run: arguments.dry_run,
     };
     let ImportOutcome { list, imported, merged, unchecked } =
-        longhaul_server::import_features(&project.root, &source, arguments.dry_run)?;
+        longhaul_server::import_features(&project.root, &source)?;
     let report = Report {
         file: &name,
         list: &list,

@@ -4,7 +4,7 @@ mod layout;
 mod svg;
 mod text;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::Result;
@@ -26,7 +26,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     term::print(match arguments.form {
-        Form::Text => text::draw(Terminal::here(), &document),
+        Form::Text => text::draw(Terminal::here(), &document) + &text::cycles(&document),
         Form::Dot => dot(&document),
         Form::Mermaid => mermaid(&document),
         Form::Svg => svg::draw(&document),
@@ -75,8 +75,10 @@ fn dot(document: &GraphDocument) -> String {
             quoted(&node.id)
         );
     }
+    let in_cycles: HashSet<(&str, &str)> = links_of_cycles(document).collect();
     for (from, to) in edges(document) {
-        text += &format!("  \"{}\" -> \"{}\";\n", quoted(from), quoted(to));
+        let colour = if in_cycles.contains(&(from, to)) { " [color=\"#c62828\"]" } else { "" };
+        text += &format!("  \"{}\" -> \"{}\"{colour};\n", quoted(from), quoted(to));
     }
     text + "}"
 }
@@ -112,9 +114,18 @@ fn edges(document: &GraphDocument) -> impl Iterator<Item = (&str, &str)> {
         .flat_map(|node| node.depends_on.iter().map(|need| (need.as_str(), node.id.as_str())))
 }
 
+/// The edges of the cycles: dependency, dependant.
+fn links_of_cycles(document: &GraphDocument) -> impl Iterator<Item = (&str, &str)> {
+    document
+        .cycles
+        .iter()
+        .flat_map(|cycle| cycle.path.windows(2).map(|link| (link[1].as_str(), link[0].as_str())))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longhaul_workflows::backlog::{Cycle, FeatureId};
 
     /// Tests with small dependency graphs.
     pub(super) fn sample(features: &[(&str, State, &[&str])]) -> GraphDocument {
@@ -125,13 +136,13 @@ mod tests {
             depends_on: needs.iter().map(|need| (*need).into()).collect(),
         };
         let features = features.iter().map(node).collect();
-        GraphDocument { project: "shop".into(), features }
+        GraphDocument { project: "shop".into(), features, cycles: Vec::new() }
     }
 
     #[test]
     fn other_tools_get_quoted_text() {
         let graph = sample(&[("a", State::Passed, &[]), ("b", State::Running, &["a"])]);
-        let dot = dot(&graph);
+        let dot = super::dot(&graph);
         assert!(
             dot.contains(r#"tooltip="<a> & \"more\"""#) && dot.contains(r#"  "a" -> "b";"#),
             "{dot}"
@@ -141,6 +152,23 @@ mod tests {
             mermaid.contains("  f0 --> f1\n")
                 && mermaid.contains("f1[\"b<br/>running\"]:::running"),
             "{mermaid}"
+        );
+    }
+
+    #[test]
+    fn cycles_are_marked() {
+        let mut graph = sample(&[("a", State::Waiting, &["b"]), ("b", State::Waiting, &["a"])]);
+        let id = |text: &str| FeatureId::new(text).unwrap();
+        graph.cycles = vec![Cycle {
+            path: vec![id("a"), id("b"), id("a")],
+            without_in: id("a"),
+            without: id("b"),
+        }];
+        let dot = super::dot(&graph);
+        assert!(dot.contains(r##""b" -> "a" [color="#c62828"];"##), "{dot}");
+        assert_eq!(
+            text::cycles(&graph),
+            "\n\n1 dependency cycle; take one link of each out of `depends_on`:\n  a -> b -> a  (`a` without `b`)"
         );
     }
 }

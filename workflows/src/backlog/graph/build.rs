@@ -1,11 +1,11 @@
 //! Builds the graph; refuses graphs with cycles.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 
-use petgraph::Direction;
 use petgraph::algo::toposort;
 use petgraph::graph::{DiGraph, NodeIndex};
 
+use super::cycles::cycles_of;
 use super::{Backlog, Counts, FeatureState, Node};
 use crate::backlog::error::BacklogError;
 use crate::backlog::feature::{Feature, FeatureId};
@@ -77,38 +77,8 @@ fn connect(
 }
 
 fn refuse_cycles(graph: &DiGraph<Node, ()>) -> Result<(), BacklogError> {
-    let Err(cycle) = toposort(graph, None) else {
+    if toposort(graph, None).is_ok() {
         return Ok(());
-    };
-    let mut path = shortest_cycle(graph, cycle.node_id());
-    // The path begins at the first feature in the file, so that the message does not depend on the
-    // search order.
-    let first =
-        path.iter().enumerate().min_by_key(|(_, place)| **place).map_or(0, |(index, _)| index);
-    path.rotate_left(first);
-    path.extend(path.first().copied());
-    Err(BacklogError::Cycle(
-        path.into_iter().map(|place| graph[place].feature.id.clone()).collect(),
-    ))
-}
-
-/// The shortest dependency cycle through a feature, without its repetition at the end.
-fn shortest_cycle(graph: &DiGraph<Node, ()>, start: NodeIndex) -> Vec<NodeIndex> {
-    let mut reached_from = HashMap::new();
-    let mut open = VecDeque::from([start]);
-    while let Some(place) = open.pop_front() {
-        for dependency in graph.neighbors_directed(place, Direction::Incoming) {
-            if dependency == start {
-                let back = |at: &NodeIndex| reached_from.get(at).copied();
-                let mut path: Vec<NodeIndex> = std::iter::successors(Some(place), back).collect();
-                path.reverse();
-                return path;
-            }
-            reached_from.entry(dependency).or_insert_with(|| {
-                open.push_back(dependency);
-                place
-            });
-        }
     }
-    vec![start]
+    Err(BacklogError::Cycles(cycles_of(graph, |place| &graph[place].feature.id)))
 }

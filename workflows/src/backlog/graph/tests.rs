@@ -115,7 +115,8 @@ fn a_wrong_edit_changes_nothing() {
     let mut backlog = backlog("a\nb: a");
     backlog.mark_passed(&id("a")).unwrap();
     let error = backlog.update(features("a: b\nb: a")).unwrap_err();
-    assert_eq!(error, BacklogError::Cycle(vec![id("a"), id("b"), id("a")]));
+    let BacklogError::Cycles(cycles) = error else { panic!("{error}") };
+    assert_eq!(cycles[0].path, [id("a"), id("b"), id("a")]);
     assert_eq!((workable(&backlog).as_str(), backlog.counts().passed), ("b", 1));
 }
 
@@ -182,8 +183,64 @@ fn a_chain_of_a_hundred_thousand_does_not_overflow_the_stack() {
     let mut backlog = Backlog::new(chain(&[])).unwrap();
     backlog.mark_blocked(&id("f0"), "first").unwrap();
     assert_eq!(backlog.blocked_by(&id("f99999")), [id("f0")]);
-    let Err(BacklogError::Cycle(path)) = Backlog::new(chain(&[id("f99999")])) else {
+    let Err(BacklogError::Cycles(cycles)) = Backlog::new(chain(&[id("f99999")])) else {
         panic!("a cycle was accepted")
     };
-    assert_eq!(path.len(), 100_001);
+    assert_eq!((cycles.len(), cycles[0].path.len()), (1, 100_001));
+}
+
+#[test]
+fn all_cycles_are_named_with_a_link_of_each() {
+    // Two cycles share `b`; a third one is apart.
+    let text = "a: b\nb: c a\nc: d\nd: b\nx: z\ny: x\nz: y";
+    check_refused(
+        text,
+        "the dependencies form 3 cycles; take one link of each out of `depends_on`, for example the one in parentheses:\n\
+         - a -> b -> a (`a` without `b`)\n\
+         - b -> c -> d -> b (`b` without `c`)\n\
+         - x -> z -> y -> x (`x` without `z`)",
+    );
+    let mut features = features(text);
+    for cycle in cycles(&features) {
+        let feature = features.iter_mut().find(|feature| feature.id == cycle.without_in).unwrap();
+        feature.depends_on.retain(|needed| *needed != cycle.without);
+    }
+    assert!(Backlog::new(features).is_ok());
+    assert_eq!(
+        cycles(&backlog("a: b\nb").iter().map(|(one, _)| one.clone()).collect::<Vec<_>>()),
+        []
+    );
+}
+
+#[test]
+fn many_cycles_in_a_large_list_are_found_at_once() {
+    // 54 groups of 200 features each have a long cycle and a short one.
+    let many: Vec<Feature> = (0..60_000_usize)
+        .map(|number| {
+            let mut depends_on = Vec::new();
+            if !number.is_multiple_of(200) {
+                depends_on.push(id(&format!("f{}", number - 1)));
+            }
+            if number < 54 * 200 && number.is_multiple_of(200) {
+                depends_on.push(id(&format!("f{}", number + 199)));
+                depends_on.push(id(&format!("f{}", number + 3)));
+            }
+            Feature { depends_on, ..Feature::new(id(&format!("f{number}")), "") }
+        })
+        .collect();
+    let Err(BacklogError::Cycles(found)) = Backlog::new(many) else { panic!("accepted") };
+    let lengths: Vec<usize> = found.iter().map(|cycle| cycle.path.len()).collect();
+    assert_eq!(lengths, [[5; 54], [201; 54]].concat());
+}
+
+#[test]
+fn a_dense_graph_ends_the_search_early() {
+    let ids: Vec<FeatureId> = (0..400).map(|number| id(&format!("f{number}"))).collect();
+    let all = |own: &FeatureId| ids.iter().filter(|other| *other != own).cloned().collect();
+    let features =
+        ids.iter().map(|own| Feature { depends_on: all(own), ..Feature::new(own.clone(), "") });
+    let Err(BacklogError::Cycles(found)) = Backlog::new(features.collect()) else {
+        panic!("accepted")
+    };
+    assert!(found.len() > 1 && found[0].path.len() == 3);
 }

@@ -1,6 +1,6 @@
 //! JSON document of `longhaul feature import`.
 
-use longhaul_backlog::import::{Item, Kept, Mapped, NotMapped, Place};
+use longhaul_backlog::import::{Item, Kept, Mapped, NotMapped, Place, PriorityOrder, Skipped};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +16,9 @@ pub(in crate::command) struct ImportDocument<'a> {
     list: String,
     /// The format of the file, as in `--as`.
     shape: String,
+    /// The order of the numbers in `priority`, as in `--priority`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<&'a str>,
     /// Whether it was a dry run.
     dry_run: bool,
     /// How many entries the file has.
@@ -28,6 +31,8 @@ pub(in crate::command) struct ImportDocument<'a> {
     kept_extra: Vec<&'a Kept>,
     /// Data that is not imported.
     not_mapped: Vec<&'a NotMapped>,
+    /// Entries of the project's list that took over what differs, or would with a dry run.
+    updated: Vec<SkippedLine<'a>>,
     /// Entries with an id that the project's list has.
     skipped: Vec<SkippedLine<'a>>,
     /// Guesses and conversions, one sentence each.
@@ -52,7 +57,7 @@ struct Added<'a> {
 struct SkippedLine<'a> {
     /// The id.
     id: &'a str,
-    /// Why it was skipped.
+    /// Why it was skipped or updated.
     reason: &'a str,
     /// The fields that differ there.
     differs: &'a [&'static str],
@@ -64,22 +69,27 @@ impl<'a> Report<'a> {
     /// The report as JSON.
     pub(super) fn document(&self) -> ImportDocument<'a> {
         let Report { imported, merged, .. } = *self;
-        let skipped = merged.skipped.iter().map(|skipped| SkippedLine {
-            id: skipped.id.as_str(),
-            reason: "its id is in the project's list already",
-            differs: &skipped.differs,
-            place: &imported.items[skipped.item].place,
-        });
+        let line = |reason: &'a str, known: &'a Skipped| SkippedLine {
+            id: known.id.as_str(),
+            reason,
+            differs: &known.differs,
+            place: &imported.items[known.item].place,
+        };
+        let skipped = "its id is in the project's list already";
+        let skipped = merged.skipped.iter().map(|known| line(skipped, known));
+        let updated = merged.updated.iter().map(|known| line("it differed", known));
         ImportDocument {
             file: self.file,
             list: self.list.display().to_string(),
             shape: imported.shape.to_string(),
+            priority: imported.priority.map(PriorityOrder::name),
             dry_run: self.dry_run,
             entries: imported.items.len(),
             added: self.added().map(Added::of).collect(),
             mapped: &imported.mapped,
             kept_extra: self.kept().into_iter().chain(&merged.kept_keys).collect(),
             not_mapped: self.not_mapped().collect(),
+            updated: updated.collect(),
             skipped: skipped.collect(),
             notes: &imported.notes,
         }

@@ -40,19 +40,33 @@ impl<'a> Report<'a> {
     /// Its text for people.
     pub(super) fn summary(&self) -> String {
         let added = self.merged.added.len();
+        let updated = self.merged.updated.len();
         let skipped = self.merged.skipped.len();
         let list = self.list.display();
-        match (added, skipped) {
-            (0, 0) => format!("{}: nothing to add", self.file),
-            (0, skipped) => format!("nothing added: all {skipped} are in {list} already"),
-            (added, _) if self.dry_run => {
+        let differing =
+            self.merged.skipped.iter().filter(|known| !known.differs.is_empty()).count();
+        let mut text = match (added, updated, skipped) {
+            (0, 0, 0) => format!("{}: nothing to add", self.file),
+            (0, 0, skipped) => format!("nothing added: all {skipped} are in {list} already"),
+            (0, updated, _) if self.dry_run => {
+                format!("would update {} in {list}; nothing was written", features(updated))
+            }
+            (0, updated, _) => format!("updated {} in {list}", features(updated)),
+            (added, _, _) if self.dry_run => {
                 format!("would add {} to {list}; nothing was written", features(added))
             }
-            (added, _) => format!(
+            (added, _, _) => format!(
                 "added {} to {list}; a Longhaul that runs takes them up at once",
                 features(added)
             ),
+        };
+        if added > 0 && updated > 0 {
+            text += &format!("; {updated} updated");
         }
+        if differing > 0 {
+            text += &format!("; {differing} differ there: --update takes them over");
+        }
+        text
     }
 
     /// The report for people.
@@ -77,6 +91,12 @@ impl<'a> Report<'a> {
             self.not_mapped().map(|left| format!("{}: {}: {}", left.place, left.what, left.reason));
         section("not mapped", first_of(left.collect()));
         let skipped = self.merged.skipped.iter().map(|skipped| self.skipped_line(skipped));
+        let updated = self.merged.updated.iter().map(|known| {
+            let place = &self.imported.items[known.item].place;
+            format!("{} ({place}): {}", known.id, known.differs.join(", "))
+        });
+        let title = if self.dry_run { "would update" } else { "updated" };
+        section(title, first_of(updated.collect()));
         section("already in the list", first_of(skipped.collect()));
         section("notes", notes.clone());
         sections.join("\n")

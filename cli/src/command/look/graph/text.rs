@@ -7,10 +7,15 @@ use super::super::terminal::{Terminal, colour};
 use super::super::tree::lines;
 use super::layout::{places, ranks};
 use longhaul_server::views::GraphDocument;
+use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::projection::State;
 
 /// Maximum depth of a tree.
 const DEEPEST: usize = 40;
+/// How many cycles are shown.
+const CYCLES: usize = 100;
+/// How many features of a cycle are shown.
+const LONGEST: usize = 20;
 
 pub(super) fn draw(terminal: Terminal, document: &GraphDocument) -> String {
     if document.features.is_empty() {
@@ -28,6 +33,26 @@ pub(super) fn draw(terminal: Terminal, document: &GraphDocument) -> String {
     let drawn =
         leads.iter().zip(&order).map(|(lead, row)| line(terminal, document, lead, row, column));
     drawn.collect::<Vec<_>>().join("\n")
+}
+
+/// The dependency cycles, after the trees; empty if there are none.
+pub(super) fn cycles(document: &GraphDocument) -> String {
+    let [_, ..] = document.cycles.as_slice() else { return String::new() };
+    let count = document.cycles.len();
+    let plural = if count == 1 { "" } else { "s" };
+    let mut text =
+        format!("\n\n{count} dependency cycle{plural}; take one link of each out of `depends_on`:");
+    for cycle in document.cycles.iter().take(CYCLES) {
+        let path: Vec<&str> = cycle.path.iter().map(FeatureId::as_str).take(LONGEST).collect();
+        let more = cycle.path.len().saturating_sub(LONGEST);
+        let more = if more > 0 { format!(" -> ({more} more)") } else { String::new() };
+        let (feature, needed) = (&cycle.without_in, &cycle.without);
+        text += &format!("\n  {}{more}  (`{feature}` without `{needed}`)", path.join(" -> "));
+    }
+    if count > CYCLES {
+        text += &format!("\n  and {} more (-o json names all)", count - CYCLES);
+    }
+    text
 }
 
 /// A feature in a tree.
