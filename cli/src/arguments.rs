@@ -274,6 +274,18 @@ pub(crate) struct Reconcile {
 pub(crate) struct Demo {
     /// A directory that does not exist yet, or that contains an unfinished demo
     pub(crate) dir: PathBuf,
+    /// The agent [default: command]
+    #[arg(long, value_enum)]
+    pub(crate) agent: Option<DemoAgent>,
+}
+
+/// The agent of a demo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoAgent {
+    /// A scripted command
+    Command,
+    /// Longhaul's own agent, on a scripted model with a small window: its sessions hand over
+    Api,
 }
 
 #[derive(Debug, clap::Args)]

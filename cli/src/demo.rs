@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
+use longhaul_model_server::{ModelServer, Options};
+use longhaul_workflows::settings::{Driver, Settings};
 
+mod model;
 mod template;
 
 use template::TEMPLATE;
@@ -14,12 +18,17 @@ use template::TEMPLATE;
 /// Number of features in the demo project.
 pub(crate) const FEATURES: usize = 12;
 
+const SETTINGS: &str = "longhaul.toml";
+
+/// The window of the scripted model in tokens.
+const WINDOW: u64 = 4200;
+
 const MARKER: &str = "longhaul.demo";
 
 /// Creates the demo project in `dir` with one commit; leaves an existing one unchanged.
 ///
-/// It is created next to `dir` and renamed when complete, so that `dir` is never partial.
-pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
+/// With the URL of a model, the built-in agent works on it. It is created next to `dir` and renamed when complete, so that `dir` is never partial.
+pub(crate) fn create(dir: &Path, url: Option<&str>) -> anyhow::Result<()> {
     needs("git", "it keeps the project and the work on it")?;
     needs("cargo", "the demo project is written in Rust; see https://rustup.rs")?;
     needs("rustc", "the demo project is written in Rust; see https://rustup.rs")?;
@@ -34,11 +43,48 @@ pub(crate) fn create(dir: &Path) -> anyhow::Result<()> {
     }
     let draft = draft_of(&place)?;
     remove(&draft)?;
-    write_files(&draft)?;
+    write_files(&draft, url)?;
     commit(&draft)?;
     // The rename also replaces an empty directory.
     fs::rename(&draft, &place)
         .with_context(|| format!("cannot move the demo project to {}", place.display()))
+}
+
+/// The settings of the demo project with the built-in agent, whose window is small: one feature
+/// takes several sessions.
+fn with_model(settings: &str, url: &str) -> String {
+    let (before, rest) = settings.split_once("[agent]").unwrap_or((settings, ""));
+    let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
+    format!(
+        "{before}[agent]\ndriver = \"api\"                            # Longhaul's own agent\nmodel = \"scripted\"\n\n\
+         [agent.api]\nurl = \"{url}\"            # no model is behind it: `longhaul demo` plays one\n\n\
+         [agent.context]\nwindow = {WINDOW}                             # tokens; small, so that sessions hand over\ncompact_at = 0.65\nhandoff_at = 0.65\ncompactions = 0\n\n{after}"
+    )
+}
+
+/// Plays the model of a demo project with the built-in agent, new or begun; `None` if it has the
+/// scripted command.
+pub(crate) fn model(dir: &Path, is_wanted: bool) -> anyhow::Result<Option<ModelServer>> {
+    let known = fs::read_to_string(dir.join(SETTINGS)).ok();
+    let settings = known.and_then(|text| toml::from_str::<Settings>(&text).ok());
+    let agent = settings.map(|settings| settings.agent);
+    let address = match &agent {
+        Some(agent) if agent.driver == Driver::Api => {
+            let url = agent.api.url.as_deref().unwrap_or_default();
+            url.trim_start_matches("http://").to_owned()
+        }
+        Some(_) if is_wanted => bail!(
+            "{} is a demo with the scripted command: choose a directory that is new",
+            dir.display()
+        ),
+        Some(_) => return Ok(None),
+        None if is_wanted => "127.0.0.1:0".to_owned(),
+        None => return Ok(None),
+    };
+    let listener = TcpListener::bind(&address)
+        .with_context(|| format!("the model of the demo needs {address}, which is in use"))?;
+    let options = Options { window: Some(WINDOW), ..Options::default() };
+    Ok(Some(ModelServer::serve(listener, options, model::reply)?))
 }
 
 /// Makes a path absolute and creates its parent.
@@ -94,9 +140,11 @@ fn remove(draft: &Path) -> anyhow::Result<()> {
     }
 }
 
-fn write_files(draft: &Path) -> anyhow::Result<()> {
+fn write_files(draft: &Path, url: Option<&str>) -> anyhow::Result<()> {
     for (path, content) in TEMPLATE {
         let file = draft.join(path);
+        let settings = url.filter(|_| *path == SETTINGS).map(|url| with_model(content, url));
+        let content = settings.as_deref().unwrap_or(content);
         let written = file
             .parent()
             .map_or(Ok(()), fs::create_dir_all)

@@ -21,7 +21,20 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("activities", &["engine", "workflows", "backlog"]),
     ("server", &["engine", "storage", "workflows", "backlog", "activities"]),
     ("bench", &["engine", "storage", "workflows", "server"]),
-    ("cli", &["engine", "storage", "workflows", "backlog", "activities", "server", "bench"]),
+    // The demo plays the model of the built-in agent.
+    (
+        "cli",
+        &[
+            "engine",
+            "storage",
+            "workflows",
+            "backlog",
+            "activities",
+            "server",
+            "bench",
+            "model-server",
+        ],
+    ),
 ];
 
 /// What workflow code may use besides the engine: nothing that could touch the world.

@@ -68,8 +68,8 @@ You are a software engineer. You work alone on one feature of a project, in its 
 - If only a person can decide, call `ask`.
 ";
 
-/// Asks for a summary.
-const SUMMARISE: &str = "\
+/// Asks the model of the built-in agent for a summary.
+pub const SUMMARISE: &str = "\
 The context window is nearly full. Call the tool `summary` now, and nothing else. Say everything that is needed to \
 continue: the current objective, what is completed, what is in progress, blockers, next steps, key decisions, \
 approaches that did not work, and open questions. Name files, functions, commands and errors exactly.";

@@ -111,6 +111,8 @@ pub struct Limits {
     pub sessions: u32,
     /// The most failed sessions.
     pub failed_sessions: u32,
+    /// The most sessions in a row that change nothing, although none of them failed.
+    pub unchanged_sessions: u32,
     /// The most failures of the gates.
     pub failed_gates: u32,
     /// The most merge conflicts.
@@ -131,6 +133,7 @@ impl Default for Limits {
         Self {
             sessions: 20,
             failed_sessions: 3,
+            unchanged_sessions: 4,
             failed_gates: 5,
             conflicts: 5,
             turns: 2000,

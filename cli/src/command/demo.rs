@@ -5,12 +5,16 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::arguments::{AtOnce, Demo, Output, Run};
+use longhaul_model_server::ModelServer;
+
+use crate::arguments::{AtOnce, Demo, DemoAgent, Output, Run};
 use crate::exit::Exit;
 use crate::{demo, term};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
-    demo::create(&arguments.dir)?;
+    let is_hosted = arguments.agent == Some(DemoAgent::Api);
+    let model = demo::model(&arguments.dir, is_hosted)?;
+    demo::create(&arguments.dir, model.as_ref().map(ModelServer::url).as_deref())?;
     let dir = arguments.dir.display();
     term::say(format!("demo: {} features in {dir}; now `longhaul run {dir}`", demo::FEATURES));
     let run = Run {
@@ -21,5 +25,11 @@ pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
         limits: AtOnce { agents: 8, checks: None },
         output: Output::Table,
     };
-    super::run::run(data_dir, &run).await
+    let exit = super::run::run(data_dir, &run).await;
+    if model.is_some() {
+        term::say(format!(
+            "`longhaul session list {dir}` lists the sessions; `session handoff ID` and `usage {dir}` show more"
+        ));
+    }
+    exit
 }

@@ -113,7 +113,15 @@ impl ModelServer {
         options: Options,
         script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        Self::serve(TcpListener::bind("127.0.0.1:0")?, options, script)
+    }
+
+    /// Starts a server on a port that is bound already.
+    pub fn serve(
+        listener: TcpListener,
+        options: Options,
+        script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
             options,

@@ -79,7 +79,7 @@ pub struct Request {
 
 impl Request {
     /// Reads the body of a request.
-    pub(crate) fn read(protocol: Protocol, body: Value, key: Option<String>) -> Self {
+    pub fn read(protocol: Protocol, body: Value, key: Option<String>) -> Self {
         let (system, tools, turns) = match protocol {
             Protocol::Anthropic => anthropic(&body),
             Protocol::OpenAi => openai(&body),

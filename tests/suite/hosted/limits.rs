@@ -3,8 +3,9 @@
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 
-use longhaul_model_server::{Options, Outcome};
+use longhaul_model_server::{Answer, Options, Outcome, Request};
 use longhaul_tests::project::Plan;
+use serde_json::json;
 
 use super::{Hosted, PLANS, works};
 
@@ -65,4 +66,22 @@ fn a_limit_of_tokens_ends_a_session_between_two_answers() {
     let hosted = Hosted::new(&PLANS[..1], "[limits]\nturns = 2\n", Options::default(), works);
     hosted.world.run().exits(1).says("the limit of 2 turns is reached");
     assert_eq!(hosted.server.count(Outcome::Answered), 2);
+}
+
+#[test]
+fn sessions_that_only_fill_their_windows_end() {
+    let script = |request: &Request| {
+        if request.last_text().is_some_and(|text| text.starts_with("The context window")) {
+            return Answer::call("summary", &json!({ "objective": "Look again." })).into();
+        }
+        let command = json!({ "command": "head -c 8000 /dev/zero | tr '\\0' x" });
+        Answer::call("shell", &command).into()
+    };
+    let settings = "[agent.context]\nwindow = 8000\ncompactions = 0\n";
+    let options = Options { window: Some(8000), ..Options::default() };
+    let hosted = Hosted::new(&PLANS[..1], settings, options, script);
+    hosted.world.run().exits(1).says("sessions in a row changed nothing");
+    let sessions = hosted.world.json("session list");
+    assert!(sessions["sessions"].as_array().unwrap().len() <= 5, "{sessions}");
+    hosted.world.call("replay --all").exits(0).says("0 diverged");
 }

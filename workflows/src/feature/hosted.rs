@@ -128,6 +128,11 @@ impl Hosted<'_> {
         context: &mut dyn Context,
         prepared: HandoffPrepared,
     ) -> Result<(), Stop> {
+        self.work.note_commit(&prepared.package.commit);
+        if self.work.is_stalled() {
+            // Its end is that of the try: a limit of the feature is reached.
+            return decide(context, &self.owner, HandoffDecision::Shutdown).await;
+        }
         let digest = prepared.package.digest();
         let successor = prepared.package.new_session_id.clone();
         let predecessor = std::mem::replace(&mut self.owner, successor);

@@ -66,6 +66,7 @@ impl Work {
         let is_told_more = self.feedback.guidance.len() > known;
         if is_told_more {
             self.forgiven = self.progress.clone();
+            self.unchanged = 0;
         }
         Ok(is_told_more)
     }

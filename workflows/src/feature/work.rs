@@ -39,6 +39,9 @@ pub(super) struct Work {
     pub(super) repairs: bool,
     /// Work of this run is on the target, but its gates failed there.
     pub(super) redo: bool,
+    /// The commit after the last session, and how many in a row have left it as it was.
+    last_commit: String,
+    pub(super) unchanged: u32,
     /// The run of the granted session, until it begins.
     pub(super) granted: Option<RunId>,
     /// What that session may use.
@@ -66,6 +69,8 @@ impl Work {
             broken: None,
             repairs: false,
             redo: false,
+            last_commit: String::new(),
+            unchanged: 0,
             granted: None,
             available: Resources::default(),
             used: Resources::default(),
@@ -250,6 +255,7 @@ impl Work {
 
     pub(super) fn take_worktree(&mut self, worktree: &Worktree) {
         self.worktree.clone_from(&worktree.path);
+        self.last_commit.clone_from(&worktree.head);
         self.commit.clone_from(&worktree.head);
         self.feedback.rescued.extend(worktree.rescued.clone());
     }
@@ -382,6 +388,9 @@ impl Work {
             guidance,
             ..Feedback::default()
         };
+        if matches!(session.ending, SessionEnding::ClaimsDone | SessionEnding::ContextFull) {
+            self.note_commit(&sealed.commit);
+        }
         match &session.ending {
             SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => {}
             SessionEnding::ContextFull => self.reason = SessionReason::Continue,
@@ -393,6 +402,17 @@ impl Work {
                 self.feedback.problem = Some(Problem::SessionFailed { reason, output_tail });
             }
         }
+    }
+
+    /// Counts sessions in a row that left the commit as it was.
+    pub(super) fn note_commit(&mut self, commit: &str) {
+        self.unchanged = if self.last_commit == commit { self.unchanged + 1 } else { 0 };
+        commit.clone_into(&mut self.last_commit);
+    }
+
+    /// Whether the last sessions changed nothing: another one would not either.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.unchanged >= self.brief.settings.limits.unchanged_sessions
     }
 
     pub(super) fn take_failed_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
@@ -457,15 +477,23 @@ impl Work {
                 "the limit of {limit} is reached; raise `[limits] {key}` in longhaul.toml"
             ));
         }
+        if self.is_stalled() {
+            let count = self.unchanged;
+            return Some(self.with_problem(format!("{count} sessions in a row changed nothing")));
+        }
         let (count, _, [once, many]) =
             reached.into_iter().find(|(count, limit, _)| count >= limit)?;
         let count =
             if count == 1 { once.to_owned() } else { many.replace('#', &count.to_string()) };
-        let problem = self.feedback.problem.as_ref();
-        Some(problem.map_or_else(
-            || count.clone(),
-            |problem| format!("{count}. {}", prompt::summary(problem)),
-        ))
+        Some(self.with_problem(count))
+    }
+
+    /// A reason, with the last problem.
+    fn with_problem(&self, reason: String) -> String {
+        match &self.feedback.problem {
+            Some(problem) => format!("{reason}. {}", prompt::summary(problem)),
+            None => reason,
+        }
     }
 
     /// Whether no session has changed a file so far.

@@ -12,7 +12,7 @@ pub struct Window {
     pub size: u64,
     /// The tokens after the last answer, as the provider counted them.
     pub used: u64,
-    /// The growth of the last turn.
+    /// The growth of the last turn. The first answer is none: it counts the prompt, too.
     pub growth: u64,
     /// Whether its checkpoint was taken.
     pub is_kept: bool,
@@ -49,7 +49,7 @@ impl Window {
     /// Counts an answer.
     pub(super) fn take(&mut self, usage: &Usage) {
         let used = usage.total();
-        self.growth = used.saturating_sub(self.used);
+        self.growth = if self.used == 0 { 0 } else { used.saturating_sub(self.used) };
         self.used = used;
     }
 
@@ -101,6 +101,15 @@ mod tests {
         assert_eq!(need(650, 50, 50), Need::Checkpoint);
         assert_eq!(need(800, 50, 50), Need::Compaction);
         assert_eq!(need(850, 50, 50), Need::Handoff);
+    }
+
+    #[test]
+    fn the_prompt_is_no_trend() {
+        let mut window = Window::new(1000);
+        window.take(&Usage { input: 600, ..Usage::default() });
+        assert_eq!(window.need(&ContextSettings::default(), 10), Need::Nothing);
+        window.take(&Usage { input: 610, ..Usage::default() });
+        assert_eq!(window.growth, 10);
     }
 
     #[test]
