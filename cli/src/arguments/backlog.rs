@@ -36,6 +36,9 @@ pub(crate) struct FeatureImport {
     /// Only report the features that would be added
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Show the whole report, not only a screenful
+    #[arg(short, long)]
+    pub(crate) all: bool,
     /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -204,6 +204,6 @@ fn changed_feature_lists() {
             let _ = Backlog::new(list.into_features());
         }
         let _ = read_tasks(&text);
-        let _ = import::read(&text, &import::Options { shape: None, tag: None, known: &[] });
+        let _ = import::read(&text, &import::Options::default());
     });
 }

@@ -52,7 +52,10 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
         merged: &merged,
     };
     match arguments.output {
-        Output::Table => terminal::print(report.text()),
+        Output::Table => {
+            let room = if arguments.all { usize::MAX } else { terminal::rows() };
+            terminal::print(report.text(room));
+        }
         Output::Json => document::print(report.document())?,
     }
     term::say(report.summary());
