@@ -173,7 +173,8 @@ fn translated<'e>(mut issue: Entry<'e>, name: &Name, known: &BTreeSet<String>) -
     }
     state(&mut issue);
     labels(&mut issue);
-    depends_on(&mut issue, body, &number.map(|number| name.id(number)), name, known);
+    let own = number.map(|number| name.id(number));
+    depends_on(&mut issue, body, own.as_ref(), name, known);
     issue
 }
 
@@ -215,7 +216,7 @@ fn labels(issue: &mut Entry<'_>) {
 fn depends_on(
     issue: &mut Entry<'_>,
     body: &str,
-    own: &Option<String>,
+    own: Option<&String>,
     name: &Name,
     known: &BTreeSet<String>,
 ) {
@@ -224,7 +225,7 @@ fn depends_on(
         let rest = WAITS.iter().find_map(|words| line.split_once(words)).map(|(_, rest)| rest);
         for word in rest.into_iter().flat_map(words) {
             if let Some(id) = name.id_of(word)
-                && Some(&id) != own.as_ref()
+                && Some(&id) != own
                 && found.iter().all(|(other, _)| *other != id)
             {
                 found.push((id, word.to_owned()));

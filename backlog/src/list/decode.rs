@@ -3,7 +3,7 @@
 /// The text of a file in UTF-8, or in UTF-16 with a byte order mark. The error is the offset of the
 /// first invalid byte and its line, counted from 1.
 pub(crate) fn decode(bytes: &[u8]) -> Result<String, (usize, usize)> {
-    let not_text = |at: usize| (at, 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count());
+    let not_text = |at: usize| (at, bytes[..at].split(|byte| *byte == b'\n').count().max(1));
     let wide = |read: fn([u8; 2]) -> u16| {
         let (pairs, rest) = bytes[2..].as_chunks::<2>();
         let units: Vec<u16> = pairs.iter().copied().map(read).collect();

@@ -27,12 +27,8 @@ pub(crate) struct FeatureImport {
     /// Take over what differs in entries that the list has already, except their state
     #[arg(long)]
     pub(crate) update: bool,
-    /// Drop dependencies on entries that are neither in the file nor in the list
-    #[arg(long)]
-    pub(crate) drop_dangling: bool,
-    /// Give entries with an invalid or a taken id another one
-    #[arg(long)]
-    pub(crate) rename_ids: bool,
+    #[command(flatten)]
+    pub(crate) repairs: Repairs,
     /// Only report the features that would be added
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -42,6 +38,17 @@ pub(crate) struct FeatureImport {
     /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
+}
+
+/// What to repair instead of refusing the file.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Repairs {
+    /// Drop dependencies on entries that are neither in the file nor in the list
+    #[arg(long)]
+    pub(crate) drop_dangling: bool,
+    /// Give entries with an invalid or a taken id another one
+    #[arg(long)]
+    pub(crate) rename_ids: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -35,8 +35,8 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
             shape: arguments.shape,
             tag: arguments.tag.as_deref(),
             priority: arguments.priority,
-            drop_dangling: arguments.drop_dangling,
-            rename_ids: arguments.rename_ids,
+            drop_dangling: arguments.repairs.drop_dangling,
+            rename_ids: arguments.repairs.rename_ids,
             ..Options::default()
         },
         update: arguments.update,
