@@ -201,8 +201,11 @@ fn features(
         Failure::terminal(format!("{}: {error}", root.join(file).display()))
     };
     for file in [settings.project.list.as_str(), OTHER_LIST_FILE] {
-        if let Some(text) = read(root, file, LONGEST)? {
-            let list = FeatureList::parse(&text).map_err(|error| wrong(file, &error))?;
+        let path = root.join(file);
+        let content = placed::read(&path, Links::Within(root), LONGEST)
+            .map_err(|error| machine::unreadable(&error, &path, Failure::terminal))?;
+        if let Some(content) = content {
+            let list = FeatureList::from_bytes(&content).map_err(|error| wrong(file, &error))?;
             let notes = list.notes().to_vec();
             return Ok((file.to_owned(), list.into_features(), notes));
         }

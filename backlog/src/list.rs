@@ -7,6 +7,7 @@
 mod add;
 mod compare;
 mod criteria;
+mod decode;
 mod draft;
 mod entry;
 mod extra;
@@ -30,6 +31,7 @@ pub use update::Update;
 pub use write::EntryState;
 
 pub(super) use add::own_entry;
+pub(super) use decode::decode;
 pub(super) use draft::{Draft, Repairs, Resolved, resolve, slug};
 pub(super) use entry::name_of_description;
 pub(super) use extra::settle_ids;
@@ -62,6 +64,16 @@ impl FeatureList {
             reason: bare_reason(&error),
         })?;
         Self::from_document(document)
+    }
+
+    /// Reads the content of a file: UTF-8, or UTF-16 with a byte order mark.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ListError> {
+        let text = decode(bytes).map_err(|(_, line)| ListError::NotJson {
+            line,
+            column: 0,
+            reason: "it is neither UTF-8 nor UTF-16 text".to_owned(),
+        })?;
+        Self::parse(&text)
     }
 
     /// A new list in Longhaul's own shape.

@@ -72,6 +72,10 @@ fn what_has_no_known_shape_is_refused() {
     check("", "an empty file");
     check("Only words.\n", "a text without `- [ ]` boxes and `### Task 1: title` headings");
     check("[1, 2]", "a JSON array without entries that are objects");
+    check(
+        r#"[{"name": "bug", "color": "d73a4a", "description": "Something is broken"}, {"name": "docs", "color": "0075ca"}]"#,
+        "labels, which are no work",
+    );
     check("\"text\"", "a single JSON value");
     check("{\"name\": \"x\", \"version\": 2}", "a JSON object with the keys [name, version]");
     check(

@@ -188,7 +188,7 @@ pub(crate) enum FeatureCommand {
     /// Write the list in the format of another tool
     Export(FeatureExport),
     /// List the features
-    List(FeatureList),
+    List(FeatureAll),
     /// Show one feature: its list entry and its status
     Show(FeatureName),
     /// Show the features that are ready, the next one first
@@ -207,6 +207,15 @@ pub(crate) struct FeatureList {
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FeatureAll {
+    #[command(flatten)]
+    pub(crate) list: FeatureList,
+    /// Show all features, not only a screenful
+    #[arg(short, long)]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -23,8 +23,8 @@ pub struct ListFile {
     path: PathBuf,
     /// The list.
     pub list: FeatureList,
-    /// The text of the file; `None` if it does not exist.
-    text: Option<String>,
+    /// The content of the file; `None` if it does not exist.
+    content: Option<Vec<u8>>,
     /// Lock on the list, held until this is dropped.
     _turn: ListTurn,
 }
@@ -69,14 +69,14 @@ impl ListFile {
         let path = root.join(project::settings(root).map_err(Error::usage)?.project.list);
         let other = root.join(OTHER_LIST_FILE);
         let path = if !path.exists() && other.exists() { other } else { path };
-        if let Some(text) =
-            placed::read_text(&path, Links::Within(root), LONGEST).map_err(Error::usage)?
+        if let Some(content) =
+            placed::read(&path, Links::Within(root), LONGEST).map_err(Error::usage)?
         {
-            let list = FeatureList::parse(&text)
+            let list = FeatureList::from_bytes(&content)
                 .map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
             // A link within the project is followed.
             let path = path.canonicalize().unwrap_or(path);
-            return Ok(Self { path, list, text: Some(text), _turn: turn });
+            return Ok(Self { path, list, content: Some(content), _turn: turn });
         }
         let tasks = root.join(TASKS_FILE);
         if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
@@ -89,15 +89,13 @@ impl ListFile {
         let name =
             root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let list = FeatureList::create(&name, &[]).map_err(Error::usage)?;
-        Ok(Self { path, list, text: None, _turn: turn })
+        Ok(Self { path, list, content: None, _turn: turn })
     }
 
     /// Writes the list; `false`: the file has changed since it was read, and stays as it is.
     fn write(&self, text: &str) -> Result<bool> {
-        let written = match &self.text {
-            Some(read) => {
-                swap(&self.path, read.as_bytes(), text.as_bytes()).map(|done| done.is_some())
-            }
+        let written = match &self.content {
+            Some(read) => swap(&self.path, read, text.as_bytes()).map(|done| done.is_some()),
             None => create(&self.path, text.as_bytes()).map(|done| done.is_some()),
         };
         written.map_err(Error::io(format!("cannot write {}", self.path.display())))
@@ -144,7 +142,7 @@ pub fn import_features(root: &Path, source: &ImportSource<'_>) -> Result<ImportO
         let imported = import::read(&text, &options).map_err(wrong)?;
         let before = file.list.clone();
         let merged = import::merge(&mut file.list, &imported, source.update).map_err(wrong)?;
-        let has_changed = file.list != before || file.text.is_none() && !merged.added.is_empty();
+        let has_changed = file.list != before || file.content.is_none() && !merged.added.is_empty();
         let new = (has_changed && !source.dry_run).then(|| file.list.to_text());
         Ok((new, (file.path.clone(), imported, merged)))
     })?;

@@ -1,6 +1,8 @@
 //! Lists of other tools: imported and exported by the command, at rest and while another process
 //! runs the project.
 
+mod real;
+
 use std::fs;
 use std::path::PathBuf;
 

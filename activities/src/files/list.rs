@@ -158,7 +158,7 @@ impl ListFile {
 }
 
 fn parse(bytes: &[u8]) -> Option<FeatureList> {
-    FeatureList::parse(std::str::from_utf8(bytes).ok()?).ok()
+    FeatureList::from_bytes(bytes).ok()
 }
 
 fn read(path: &Path) -> Result<Option<Vec<u8>>, FilesError> {

@@ -57,6 +57,5 @@ pub(super) fn joined(users: &[u8], longhauls: &[u8]) -> Option<String> {
 }
 
 fn parse(text: &[u8]) -> Result<FeatureList, Failure> {
-    let text = std::str::from_utf8(text).map_err(|error| Failure::terminal(error.to_string()))?;
-    FeatureList::parse(text).map_err(|error| Failure::terminal(error.to_string()))
+    FeatureList::from_bytes(text).map_err(|error| Failure::terminal(error.to_string()))
 }

@@ -27,6 +27,9 @@ fn found(source: &Source<'_>) -> String {
             let keys: Vec<&str> = object.keys().map(String::as_str).take(8).collect();
             format!("a JSON object with the keys [{}]", keys.join(", "))
         }
+        Source::Json(Value::Array(list)) if all_have(list, &["name", "color"]) => {
+            "labels, which are no work".to_owned()
+        }
         Source::Json(Value::Array(_)) => "a JSON array without entries that are objects".to_owned(),
         Source::Json(_) => "a single JSON value".to_owned(),
         Source::Lines(_) => {

@@ -1,19 +1,24 @@
-//! Issues as `gh issue list --json number,title,body,labels,state,url` writes them.
+//! Issues as `gh issue list --json number,title,body,labels,state,url`, the REST interface or a
+//! search return them.
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::detect::all_have;
 use super::entry::Entry;
 use super::error::ImportError;
 use super::intake::Intake;
+use super::place::Place;
 use super::shape::{Rule, Shape};
-use super::source::{Source, Syntax};
-use crate::list::{EntriesAt, priority_of_word};
+use super::source::{Source, Syntax, placed};
+use crate::list::{EntriesAt, priority_of_word, slug};
 use crate::tasks_md::boxes;
 
-pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, matches, read };
+pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, matches, read };
+
+/// Maximum length of the part of an id that comes from a repository, in bytes.
+const REPOSITORY_MAX: usize = 40;
 
 const KEYS: [&str; 2] = ["number", "title"];
 
@@ -29,35 +34,133 @@ const KINDS: [(&str, &str); 5] = [
 /// Words before the number of an issue that is a dependency.
 const WAITS: [&str; 3] = ["depends on", "blocked by", "depends-on:"];
 
+/// Keys that hold a repository, directly or in an address of one of its issues.
+const ADDRESSES: [&str; 3] = ["repository_url", "html_url", "url"];
+
 fn matches(source: &Source<'_>) -> bool {
     match source {
-        Source::Json(Value::Array(list)) => all_have(list, &KEYS),
+        Source::Json(Value::Array(list)) => all_have(list, &KEYS) || is_pages(list),
+        Source::Json(entry) if source.lists() == ["items"] => found(entry).is_some(),
         Source::Json(entry) => {
             source.lists().is_empty() && all_have(std::slice::from_ref(entry), &KEYS)
         }
+        Source::Lines(lines) => lines.iter().all(|(_, line)| {
+            all_have(std::slice::from_ref(line), &KEYS) && line.get("issue_type").is_none()
+        }),
         _ => false,
     }
 }
 
+/// Pages of issues, as `gh api --paginate --slurp` writes them.
+fn is_pages(list: &[Value]) -> bool {
+    !list.is_empty()
+        && list.iter().all(|page| page.as_array().is_some_and(|page| all_have(page, &KEYS)))
+}
+
+/// The issues of a search.
+fn found(document: &Value) -> Option<&Vec<Value>> {
+    let items = document.get("items")?.as_array()?;
+    (document.get("total_count").is_some() && all_have(items, &KEYS)).then_some(items)
+}
+
+/// All entries: those of each page, those of a search, or those of the document.
+fn entries<'s>(source: &'s Source<'_>) -> Result<Vec<(Place, &'s Value)>, ImportError> {
+    match source {
+        Source::Json(Value::Array(list)) if is_pages(list) => {
+            let pages = placed(&Place::document(), list).into_iter();
+            let pages = pages.filter_map(|(place, page)| Some(placed(&place, page.as_array()?)));
+            Ok(pages.flatten().collect())
+        }
+        Source::Json(document) if let Some(items) = found(document) => {
+            Ok(placed(&Place::document().below("items"), items))
+        }
+        _ => source.entries_with(Shape::Github, &KEYS),
+    }
+}
+
 fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError> {
-    let issues = intake.objects(source.entries_with(Shape::Github, &KEYS)?);
-    let numbers = issues.iter().filter_map(|(_, issue)| issue.get("number")?.as_u64()).map(id);
-    let known: BTreeSet<String> =
-        numbers.chain(intake.options.known.iter().map(|known| known.id.to_string())).collect();
+    let issues = intake.objects(entries(source)?);
+    let mut work = Vec::with_capacity(issues.len());
     for (place, issue) in issues {
-        intake.add(Shape::Github, translated(Entry::new(place, issue), &known), EntriesAt::Root);
+        let is_request = issue.get("pull_request").is_some_and(|value| !value.is_null())
+            || address(issue).is_some_and(|address| address.contains("/pull/"));
+        if is_request {
+            let number = issue.get("number").map(Value::to_string).unwrap_or_default();
+            intake.leave(place, format!("the pull request #{number}"), "it is no issue");
+        } else {
+            work.push((place, issue));
+        }
+    }
+    let repositories: BTreeSet<String> =
+        work.iter().filter_map(|(_, issue)| repository(issue)).collect();
+    let several = repositories.len() > 1;
+    let names = work.iter().filter_map(|(_, issue)| {
+        Some(Name { several, repository: repository(issue) }.id(issue.get("number")?.as_u64()?))
+    });
+    let known: BTreeSet<String> =
+        names.chain(intake.options.known.iter().map(|known| known.id.to_string())).collect();
+    for (place, issue) in work {
+        let name = Name { several, repository: repository(issue) };
+        let issue = translated(Entry::new(place, issue), &name, &known);
+        intake.add(Shape::Github, issue, EntriesAt::Root);
     }
     Ok(())
 }
 
-fn id(number: u64) -> String {
-    format!("issue-{number}")
+fn address(issue: &Map<String, Value>) -> Option<&str> {
+    ["html_url", "url"].iter().find_map(|key| issue.get(*key)?.as_str())
 }
 
-fn translated<'e>(mut issue: Entry<'e>, known: &BTreeSet<String>) -> Entry<'e> {
+/// `owner/name` of an issue, in lower case.
+fn repository(issue: &Map<String, Value>) -> Option<String> {
+    let named = issue.get("repository").and_then(|repository| {
+        let keys = ["nameWithOwner", "full_name", "name"];
+        repository.as_str().or_else(|| keys.iter().find_map(|key| repository.get(*key)?.as_str()))
+    });
+    let of_address = || {
+        let address = ADDRESSES.iter().find_map(|key| issue.get(*key)?.as_str())?;
+        let path = address.split_once("://")?.1.split_once('/')?.1;
+        let path = path.strip_prefix("api/v3/").unwrap_or(path);
+        let path = path.strip_prefix("repos/").unwrap_or(path);
+        let mut parts = path.split('/');
+        Some(format!("{}/{}", parts.next()?, parts.next()?))
+    };
+    named.map(str::to_owned).or_else(of_address).map(|name| name.to_lowercase())
+}
+
+/// How the issues of a repository are named.
+struct Name {
+    /// Whether the file has issues of several repositories.
+    several: bool,
+    repository: Option<String>,
+}
+
+impl Name {
+    fn id(&self, number: u64) -> String {
+        match &self.repository {
+            Some(repository) if self.several => {
+                format!("{}-issue-{number}", slug(repository, REPOSITORY_MAX))
+            }
+            _ => format!("issue-{number}"),
+        }
+    }
+
+    /// The id of `#12` or `owner/name#12`; `None` for another text or another repository.
+    fn id_of(&self, word: &str) -> Option<String> {
+        let (repository, number) = word.split_once('#')?;
+        let number = number.parse().ok()?;
+        if repository.is_empty() || self.repository.as_deref() == Some(repository) {
+            return Some(self.id(number));
+        }
+        let other = Self { several: self.several, repository: Some(repository.to_owned()) };
+        self.several.then(|| other.id(number))
+    }
+}
+
+fn translated<'e>(mut issue: Entry<'e>, name: &Name, known: &BTreeSet<String>) -> Entry<'e> {
     let number = issue.value("number").and_then(Value::as_u64);
     match number {
-        Some(number) => issue.put_and_keep("number", "id", json!(id(number))),
+        Some(number) => issue.put_and_keep("number", "id", json!(name.id(number))),
         None => issue.take("number", "id"),
     }
     issue.take("title", "name");
@@ -70,7 +173,8 @@ fn translated<'e>(mut issue: Entry<'e>, known: &BTreeSet<String>) -> Entry<'e> {
     }
     state(&mut issue);
     labels(&mut issue);
-    depends_on(&mut issue, body, number, known);
+    let own = number.map(|number| name.id(number));
+    depends_on(&mut issue, body, own.as_ref(), name, known);
     issue
 }
 
@@ -78,7 +182,8 @@ fn translated<'e>(mut issue: Entry<'e>, known: &BTreeSet<String>) -> Entry<'e> {
 fn state(issue: &mut Entry<'_>) {
     let is =
         |key: &str, word: &str| issue.text(key).is_some_and(|text| text.eq_ignore_ascii_case(word));
-    let declined = is("stateReason", "NOT_PLANNED") || is("stateReason", "DUPLICATE");
+    let reasons = ["stateReason", "state_reason"];
+    let declined = reasons.iter().any(|key| is(key, "NOT_PLANNED") || is(key, "DUPLICATE"));
     if is("state", "CLOSED") && declined {
         issue.put_and_keep("state", "status", json!("blocked"));
     } else if let Some(state) = issue.text("state") {
@@ -108,23 +213,34 @@ fn labels(issue: &mut Entry<'_>) {
 }
 
 /// `Depends on #12` in the text; an issue that is not in the file may be done already.
-fn depends_on(issue: &mut Entry<'_>, body: &str, own: Option<u64>, known: &BTreeSet<String>) {
-    let mut found = BTreeSet::new();
+fn depends_on(
+    issue: &mut Entry<'_>,
+    body: &str,
+    own: Option<&String>,
+    name: &Name,
+    known: &BTreeSet<String>,
+) {
+    let mut found: Vec<(String, String)> = Vec::new();
     for line in body.lines().map(str::to_lowercase) {
-        if let Some(rest) =
-            WAITS.iter().find_map(|words| line.split_once(words)).map(|(_, rest)| rest)
-        {
-            found.extend(numbers(rest));
+        let rest = WAITS.iter().find_map(|words| line.split_once(words)).map(|(_, rest)| rest);
+        for word in rest.into_iter().flat_map(words) {
+            if let Some(id) = name.id_of(word)
+                && Some(&id) != own
+                && found.iter().all(|(other, _)| *other != id)
+            {
+                found.push((id, word.to_owned()));
+            }
         }
     }
+    found.sort();
     let mut depends_on = Vec::new();
-    for number in found.into_iter().filter(|number| Some(*number) != own) {
-        if known.contains(&id(number)) {
-            depends_on.push(id(number));
+    for (id, word) in found {
+        if known.contains(&id) {
+            depends_on.push(id);
         } else {
             let reason =
                 "that issue is neither in the file nor in the project's list: taken as done";
-            issue.leave(issue.place.below("body"), format!("the dependency on #{number}"), reason);
+            issue.leave(issue.place.below("body"), format!("the dependency on {word}"), reason);
         }
     }
     if !depends_on.is_empty() {
@@ -132,10 +248,9 @@ fn depends_on(issue: &mut Entry<'_>, body: &str, own: Option<u64>, known: &BTree
     }
 }
 
-/// The numbers in `#12, #13`; `other/repository#14` is none of them.
-fn numbers(text: &str) -> Vec<u64> {
-    let apart = |letter: char| {
-        letter.is_whitespace() || matches!(letter, ',' | ';' | '(' | ')' | '.' | '&')
-    };
-    text.split(apart).filter_map(|word| word.strip_prefix('#')?.parse().ok()).collect()
+/// The words of a text such as `#12, #13 (and owner/name#14)`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let apart =
+        |letter: char| letter.is_whitespace() || matches!(letter, ',' | ';' | '(' | ')' | '&');
+    text.split(apart).map(|word| word.trim_end_matches('.'))
 }

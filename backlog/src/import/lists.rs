@@ -96,14 +96,22 @@ pub(super) const RALPH: Rule = Rule {
 pub(super) const LIST: Rule = Rule {
     syntax: Syntax::Json,
     matches: |source| {
-        source.array(None).is_some_and(|list| list.is_empty() || has_objects(list))
-            || !source.lists().is_empty()
+        let is_list = |list: &[Value]| list.is_empty() || has_objects(list) && !are_labels(list);
+        source.array(None).is_some_and(is_list)
+            || source.lists().iter().any(|key| source.array(Some(key)).is_some_and(is_list))
     },
     read: |source, intake| {
         let at = source.lists().first().map_or(EntriesAt::Root, |key| EntriesAt::Key(key));
         read(source, intake, Shape::List, at)
     },
 };
+
+/// Whether the entries are labels of a tracker: a name and a colour, and nothing to do.
+fn are_labels(list: &[Value]) -> bool {
+    const WORK: [&str; 8] =
+        ["title", "status", "state", "passes", "steps", "acceptance_criteria", "priority", "body"];
+    all_have(list, &["name", "color"]) && !any_has(list, &WORK)
+}
 
 fn has(source: &Source<'_>, key: &str, is_kind: fn(&Value) -> bool) -> bool {
     source.object().and_then(|list| list.get(key)).is_some_and(is_kind)

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::error::ImportError;
 use super::place::Place;
 use super::shape::Shape;
-use crate::list::{ENTRY_KEYS, bare_reason};
+use crate::list::{self, ENTRY_KEYS, bare_reason};
 use crate::tasks_md;
 
 /// The language of a file.
@@ -29,23 +29,7 @@ pub(super) enum Source<'t> {
 
 /// Decodes a file: UTF-8, or UTF-16 with a byte order mark, which some shells write.
 pub fn decode(bytes: &[u8]) -> Result<String, ImportError> {
-    let not_text = |at: usize| {
-        let line = 1 + bytes[..at].split(|byte| *byte == b'\n').count().saturating_sub(1);
-        ImportError::NotText { at, line }
-    };
-    let wide = |read: fn([u8; 2]) -> u16| {
-        let (pairs, rest) = bytes[2..].as_chunks::<2>();
-        let units: Vec<u16> = pairs.iter().copied().map(read).collect();
-        if rest.is_empty() { String::from_utf16(&units).ok() } else { None }
-    };
-    match bytes {
-        [0xff, 0xfe, ..] => wide(u16::from_le_bytes).ok_or_else(|| not_text(0)),
-        [0xfe, 0xff, ..] => wide(u16::from_be_bytes).ok_or_else(|| not_text(0)),
-        _ => {
-            let text = std::str::from_utf8(bytes).map_err(|error| not_text(error.valid_up_to()))?;
-            Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned())
-        }
-    }
+    list::decode(bytes).map_err(|(at, line)| ImportError::NotText { at, line })
 }
 
 impl<'t> Source<'t> {

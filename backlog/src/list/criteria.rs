@@ -168,6 +168,6 @@ pub(super) fn is_command(text: &str) -> bool {
         return false;
     };
     let is_script = ["./", "../"].iter().any(|start| first.starts_with(start))
-        || first.contains('/') && first.ends_with(".sh");
+        || first.contains('/') && first.rsplit_once('.').is_some_and(|(_, end)| end == "sh");
     PROGRAMS.contains(&first) || OTHERS.contains(&first) || is_script
 }

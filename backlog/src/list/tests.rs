@@ -352,3 +352,15 @@ fn a_created_list_is_read_as_what_it_was_made_of() {
         "{\n  \"project_name\": \"shop\",\n  \"features\": [\n    {\n      \"id\": \"tables\""
     ));
 }
+
+#[test]
+fn a_list_in_utf_16_is_read() {
+    let text = "\u{feff}{\"features\": [{\"id\": \"a\", \"name\": \"Größe\"}]}";
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for bytes in [little, big, text.as_bytes().to_vec()] {
+        assert_eq!(FeatureList::from_bytes(&bytes).unwrap().features()[0].name, "Größe");
+    }
+    let error = FeatureList::from_bytes(b"{\n\xff").unwrap_err().to_string();
+    assert!(error.contains("neither UTF-8 nor UTF-16 text (line 2"), "{error}");
+}

@@ -29,7 +29,7 @@ pub(super) fn phases(tasks: &mut [Task], phases: &[usize]) {
         let end = (start..tasks.len()).find(|index| phases[*index] != phases[start]);
         let end = end.unwrap_or(tasks.len());
         let phase = &mut tasks[start..end];
-        let is_story = phase.iter().any(|task| task.has_story);
+        let is_story = phase.iter().any(Task::has_story);
         if !is_story && !stories.is_empty() {
             base = std::mem::take(&mut stories);
         }
@@ -49,11 +49,14 @@ fn steps(phase: &mut [Task], base: &[String]) -> Vec<String> {
     let mut step: Vec<String> = Vec::new();
     let mut is_parallel = false;
     for task in phase {
-        if !(task.is_parallel && is_parallel) && !step.is_empty() {
+        let continues = task.is_parallel && is_parallel;
+        if !continues && !step.is_empty() {
             before = std::mem::take(&mut step);
         }
         is_parallel = task.is_parallel;
-        before.iter().for_each(|id| task.needs(id));
+        for id in &before {
+            task.needs(id);
+        }
         step.extend(task.id().map(str::to_owned));
     }
     if step.is_empty() { before } else { step }

@@ -30,8 +30,6 @@ pub(super) struct Task {
     pub(super) is_optional: bool,
     /// `[P]`: at the same time as its neighbours with this label.
     pub(super) is_parallel: bool,
-    /// `[US1]`.
-    pub(super) has_story: bool,
 }
 
 impl Task {
@@ -53,7 +51,6 @@ impl Task {
             is_box: false,
             is_optional: false,
             is_parallel: false,
-            has_story: false,
         }
     }
 
@@ -65,6 +62,11 @@ impl Task {
     /// The id or the name by which others depend on it.
     pub(super) fn reference(&self) -> String {
         self.id.clone().unwrap_or_else(|| self.name.clone())
+    }
+
+    /// Whether it has a label such as `[US1]`.
+    pub(super) fn has_story(&self) -> bool {
+        self.category.as_ref().is_some_and(|category| category.starts_with("US"))
     }
 
     /// Makes it wait for another task.
@@ -122,7 +124,6 @@ impl Task {
         task.id = Some(id.to_owned());
         task.is_parallel = labels.contains(&"P");
         let story = labels.iter().find(|label| label.starts_with("US"));
-        task.has_story = story.is_some();
         task.category = story.map(|story| (*story).to_owned());
         let lower = rest.to_ascii_lowercase();
         if let Some(at) = lower.find("depends on t").filter(|_| lower.len() == rest.len()) {

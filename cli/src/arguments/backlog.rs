@@ -27,18 +27,28 @@ pub(crate) struct FeatureImport {
     /// Take over what differs in entries that the list has already, except their state
     #[arg(long)]
     pub(crate) update: bool,
+    #[command(flatten)]
+    pub(crate) repairs: Repairs,
+    /// Only report the features that would be added
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Show the whole report, not only a screenful
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Output format of the report
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+/// What to repair instead of refusing the file.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Repairs {
     /// Drop dependencies on entries that are neither in the file nor in the list
     #[arg(long)]
     pub(crate) drop_dangling: bool,
     /// Give entries with an invalid or a taken id another one
     #[arg(long)]
     pub(crate) rename_ids: bool,
-    /// Only report the features that would be added
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Output format of the report
-    #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Output,
 }
 
 #[derive(Debug, clap::Args)]

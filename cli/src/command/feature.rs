@@ -15,7 +15,7 @@ use longhaul_workflows::projection::State;
 use serde_json::{Value, json};
 
 use crate::arguments::{
-    self, Asked, FeatureAdd, FeatureChange, FeatureCommand, FeatureName, Output,
+    self, Asked, FeatureAdd, FeatureAll, FeatureChange, FeatureCommand, FeatureName, Output,
 };
 use crate::document;
 use crate::exit::{Exit, failed, usage};
@@ -39,8 +39,9 @@ pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Resul
         FeatureCommand::Export(export) => {
             export::run(export.place.as_ref().unwrap_or(dir), &export).await
         }
-        FeatureCommand::List(list) => {
-            list_features(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await
+        FeatureCommand::List(FeatureAll { list, all }) => {
+            let most = if all { usize::MAX } else { terminal::rows() };
+            list_features(data_dir, list.place.as_ref().unwrap_or(dir), list.output, most).await
         }
         FeatureCommand::Show(name) => show(data_dir, dir, &name).await,
         FeatureCommand::Next(list) => {
@@ -79,20 +80,43 @@ fn feature(arguments: &FeatureAdd) -> Result<Feature> {
     })
 }
 
-async fn list_features(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
+/// `most`: how many features are shown; the rest is counted.
+async fn list_features(data_dir: &Path, dir: &Path, output: Output, most: usize) -> Result<Exit> {
     let project = Project::at(dir).await?;
-    let document = status::document(data_dir, &project).await?;
+    let mut document = status::document(data_dir, &project).await?;
     if let Some(problem) = &document.problem {
         term::say(format!("longhaul: these are the features as they last were: {problem}"));
     }
     match output {
-        Output::Table => term::print(status::table(&document)),
+        Output::Table => {
+            let total = document.features.len();
+            if total > most {
+                // Those that run or need a person first, else in the order of the list.
+                document.features.sort_by_key(|line| urgency(line.status));
+                document.features.truncate(most);
+            }
+            term::print(status::table(&document));
+            if total > most {
+                term::print(format!("and {} more; --all shows all {total}", total - most));
+            }
+        }
         Output::Json => {
             let StatusDocument { project, features, problem, .. } = document;
             document::print(FeaturesDocument { project, problem, features })?;
         }
     }
     Ok(Exit::Ok)
+}
+
+/// The place of a state in a shortened list.
+fn urgency(state: State) -> u8 {
+    match state {
+        State::Blocked | State::Failed | State::Parked => 0,
+        State::Running | State::Paused => 1,
+        State::Pending => 2,
+        State::Waiting => 3,
+        State::Passed | State::Cancelled => 4,
+    }
 }
 
 async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Exit> {

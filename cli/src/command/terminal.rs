@@ -20,6 +20,15 @@ const GAP: u16 = 2;
 /// Minimum width of a wrapped last column; below it, each row becomes a block.
 const LAST_COLUMN: u16 = 20;
 
+/// Rows of a screen of unknown size.
+const ROWS: usize = 40;
+
+/// How many entries of a list fit on the screen, with its header and the prompt; at least 5.
+pub(super) fn rows() -> usize {
+    let rows = console::Term::stdout().size_checked().map_or(ROWS, |(rows, _)| usize::from(rows));
+    rows.saturating_sub(4).max(5)
+}
+
 /// The properties of standard output as a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terminal {

@@ -35,8 +35,8 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
             shape: arguments.shape,
             tag: arguments.tag.as_deref(),
             priority: arguments.priority,
-            drop_dangling: arguments.drop_dangling,
-            rename_ids: arguments.rename_ids,
+            drop_dangling: arguments.repairs.drop_dangling,
+            rename_ids: arguments.repairs.rename_ids,
             ..Options::default()
         },
         update: arguments.update,
@@ -52,7 +52,10 @@ pub(super) async fn run(dir: &Path, arguments: &FeatureImport) -> Result<Exit> {
         merged: &merged,
     };
     match arguments.output {
-        Output::Table => terminal::print(report.text()),
+        Output::Table => {
+            let room = if arguments.all { usize::MAX } else { terminal::rows() };
+            terminal::print(report.text(room));
+        }
         Output::Json => document::print(report.document())?,
     }
     term::say(report.summary());

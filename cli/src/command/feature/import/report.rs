@@ -6,9 +6,6 @@ use std::path::Path;
 use longhaul_backlog::import::{Imported, Item, Kept, Merged, NotMapped, Skipped};
 use longhaul_workflows::backlog::FeatureId;
 
-/// How many entries are listed before the rest is counted.
-const NAMED_MAX: usize = 20;
-
 /// A finished import.
 pub(super) struct Report<'a> {
     pub(super) file: &'a str,
@@ -69,37 +66,46 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// The report for people.
-    pub(super) fn text(&self) -> String {
+    /// The report for people. A section that is too long for the screen is shortened.
+    pub(super) fn text(&self, room: usize) -> String {
         let Imported { shape, items, mapped, notes, .. } = self.imported;
-        let mut sections =
-            vec![format!("{}: {shape}, {}", self.file, counted(items.len(), "entry", "entries"))];
-        let mut section = |title: &str, lines: Vec<String>| {
-            if !lines.is_empty() {
-                sections.push(format!("{title}:"));
-                sections.extend(lines.iter().map(|line| format!("  {}", printable(line))));
-            }
-        };
         let added = self.added().map(|item| format!("{}  {}", item.feature.id, item.feature.name));
-        section(if self.dry_run { "would add" } else { "added" }, first_of(added.collect()));
         let mapped = mapped
             .iter()
             .map(|mapped| format!("{} -> {} ({})", mapped.from, mapped.to, mapped.entries));
-        section("mapped", mapped.collect());
-        section("kept as extra", self.kept_by_key());
         let left =
             self.not_mapped().map(|left| format!("{}: {}: {}", left.place, left.what, left.reason));
-        section("not mapped", first_of(left.collect()));
-        let skipped = self.merged.skipped.iter().map(|skipped| self.skipped_line(skipped));
         let updated = self.merged.updated.iter().map(|known| {
             let place = &self.imported.items[known.item].place;
             format!("{} ({place}): {}", known.id, known.differs.join(", "))
         });
-        let title = if self.dry_run { "would update" } else { "updated" };
-        section(title, first_of(updated.collect()));
-        section("already in the list", first_of(skipped.collect()));
-        section("notes", notes.clone());
-        sections.join("\n")
+        let skipped = self.merged.skipped.iter().map(|skipped| self.skipped_line(skipped));
+        let title = |done: &'static str, would: &'static str| {
+            if self.dry_run { would } else { done }
+        };
+        let sections: Vec<(&str, Vec<String>)> = [
+            (title("added", "would add"), added.collect()),
+            ("mapped", mapped.collect()),
+            ("kept as extra", self.kept_by_key()),
+            ("not mapped", left.collect()),
+            (title("updated", "would update"), updated.collect()),
+            ("already in the list", skipped.collect()),
+            ("notes", notes.clone()),
+        ]
+        .into_iter()
+        .filter(|(_, lines): &(&str, Vec<String>)| !lines.is_empty())
+        .collect();
+        let lengths: Vec<usize> = sections.iter().map(|(_, lines)| lines.len()).collect();
+        let most = longest_section(&lengths, room.saturating_sub(sections.len() + 1));
+        let mut text =
+            format!("{}: {shape}, {}", self.file, counted(items.len(), "entry", "entries"));
+        for (title, lines) in sections {
+            text += &format!("\n{title}:");
+            for line in first_of(lines, most) {
+                text += &format!("\n  {}", printable(&line));
+            }
+        }
+        text
     }
 
     /// Groups equal keys of several entries in one line.
@@ -144,12 +150,22 @@ fn counted(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
+/// How many lines of a section are shown, so that all sections fit if possible; at least 3.
+fn longest_section(lengths: &[usize], room: usize) -> usize {
+    let fits = |most: &usize| {
+        let shown = |length: &usize| if length > most { most + 1 } else { *length };
+        lengths.iter().map(shown).sum::<usize>() <= room
+    };
+    let longest = lengths.iter().copied().max().unwrap_or_default();
+    (3..=longest.min(room)).rev().find(fits).unwrap_or(3)
+}
+
 /// The first lines, and the number of omitted ones.
-fn first_of(mut lines: Vec<String>) -> Vec<String> {
-    let more = lines.len().saturating_sub(NAMED_MAX);
+fn first_of(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    let more = lines.len().saturating_sub(most);
     if more > 0 {
-        lines.truncate(NAMED_MAX);
-        lines.push(format!("and {more} more (-o json names all)"));
+        lines.truncate(most);
+        lines.push(format!("and {more} more (--all names all)"));
     }
     lines
 }
@@ -157,4 +173,19 @@ fn first_of(mut lines: Vec<String>) -> Vec<String> {
 /// Without control characters, which could steer a terminal.
 fn printable(text: &str) -> String {
     text.replace(|letter: char| letter.is_control(), " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::longest_section;
+
+    #[test]
+    fn sections_share_the_screen() {
+        assert_eq!(longest_section(&[2, 5, 4], 40), 5);
+        // 13 + 1 lines of the first one, 5 and 8 of the others.
+        assert_eq!(longest_section(&[60_000, 5, 8], 27), 13);
+        assert_eq!(longest_section(&[60_000, 50, 8], 28), 9);
+        assert_eq!(longest_section(&[100, 100], 4), 3);
+        assert_eq!(longest_section(&[60_000, 5], usize::MAX), 60_000);
+    }
 }
