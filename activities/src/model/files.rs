@@ -5,7 +5,7 @@
 //! space as the events of the run. A fork has a run of its own and sends its conversation once
 //! again.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Attempt, Payload};
@@ -13,7 +13,7 @@ use longhaul_workflows::contracts::{ModelAnswer, ModelCall};
 use serde::{Deserialize, Serialize};
 
 use crate::files::placed::{self, Links};
-use crate::process::{make_folder_durably, run_folder_name, write_durably};
+use crate::process::run_folder_name;
 
 /// The longest file of an answer, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -48,22 +48,33 @@ impl CallFiles {
         self.folder.clone()
     }
 
-    fn file(&self) -> PathBuf {
-        self.folder.join(format!("answer-{}.json", self.slot))
+    fn name(&self) -> String {
+        format!("answer-{}.json", self.slot)
     }
 
     /// The answer of this call, if it was received before.
     pub(super) fn answer(&self) -> Option<ModelAnswer> {
-        let content = placed::read(&self.file(), Links::Refused, LONGEST).ok()??;
+        let content =
+            placed::read(&self.folder.join(self.name()), Links::Refused, LONGEST).ok()??;
         let kept: Kept = serde_json::from_slice(&content).ok()?;
         (kept.call == self.call && kept.input == self.input).then_some(kept.answer)
     }
 
-    /// Stores the answer durably: from here on the request is not sent again, even after a crash.
+    /// Stores the answer: from here on the request is not sent again, even if this process is
+    /// killed. It is not synced: the log records it next and is durable sooner than this file, so a
+    /// sync would only lengthen the time in which a power cut loses the answer.
     pub(super) fn keep(&self, answer: &ModelAnswer) -> io::Result<()> {
-        make_folder_durably(&self.folder)?;
         let kept =
             Kept { call: self.call.clone(), input: self.input.clone(), answer: answer.clone() };
-        write_durably(&self.file(), &serde_json::to_vec(&kept)?)
+        write(&self.folder, &self.name(), &serde_json::to_vec(&kept)?)
     }
+}
+
+/// Writes a file of a directory, whole or not at all unless the machine fails.
+pub(super) fn write(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(content)?;
+    file.persist(folder.join(name))?;
+    Ok(())
 }
