@@ -1,11 +1,10 @@
 //! The files of model calls: answers by call, and the cache of conversations.
 //!
-//! Both are in `sessions/<run>/model/` of the data directory, so pruning a run removes them, and
-//! the next owner of the directory removes half-written ones. Until then they take about as much
-//! space as the events of the run. A fork has a run of its own and sends its conversation once
-//! again.
+//! Both are in `sessions/<run>/model/` of the data directory, so pruning a run removes them. Until
+//! then they take about as much space as the events of the run. A fork has a run of its own and
+//! sends its conversation once again.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Attempt, Payload};
@@ -70,11 +69,14 @@ impl CallFiles {
     }
 }
 
-/// Writes a file of a directory, whole or not at all unless the machine fails.
+/// Writes a file of a directory. A crash can leave a part of it, which its readers notice.
 pub(super) fn write(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(content)?;
-    file.persist(folder.join(name))?;
-    Ok(())
+    let path = folder.join(name);
+    match std::fs::write(&path, content) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(folder)?;
+            std::fs::write(&path, content)
+        }
+        done => done,
+    }
 }

@@ -68,10 +68,12 @@ impl ModelHandler {
         attempt: &Attempt,
     ) -> Result<Answered, Failure> {
         let url = exchange::url(call)?;
-        let clients = self.clients.clone();
-        let client_url = url.clone();
-        // Reads the certificates of the system.
-        let client = blocking(move || clients.for_url(&client_url)).await?;
+        let client = if let Some(client) = self.clients.known(&url) {
+            client
+        } else {
+            let (clients, url) = (self.clients.clone(), url.clone());
+            blocking(move || clients.for_url(&url)).await?
+        };
         let messages = conversation.messages();
         let exchange = Exchange { call, messages, key, client, url, attempt };
         let outcome = tokio::select! {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -51,12 +51,12 @@ pub(super) struct Model {
 }
 
 impl Model {
-    /// Starts a model. `store` is the log of its sessions.
-    pub(super) fn start(script: Script, store: Option<Arc<SledStore>>) -> Result<Self> {
+    /// Starts a model. `store` is the log of its sessions, if it is in this process.
+    pub(super) fn start(script: Script, store: Weak<SledStore>) -> Result<Self> {
         let observed: Arc<Mutex<Observed>> = Arc::default();
         let shared = Arc::clone(&observed);
         let server = ModelServer::start(Options::default(), move |request| {
-            let log_bytes = store.as_ref().map_or(0, |store| store.statistics().bytes);
+            let log_bytes = store.upgrade().map_or(0, |store| store.statistics().bytes);
             let session = session(request);
             lock(&shared).observe(request, &session, log_bytes);
             if script.keeps {
