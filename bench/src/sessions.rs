@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use longhaul_engine::{EventLog, Options, RunId, Status};
+use longhaul_storage::Statistics;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -96,6 +97,8 @@ impl Long {
 pub(super) struct Tenth {
     /// The bytes of a turn in the log.
     pub(super) log_bytes_per_turn: f64,
+    /// The commits of a turn to the log.
+    pub(super) commits_per_turn: f64,
     /// The median time of a turn without the model, in microseconds.
     pub(super) p50_us: f64,
 }
@@ -166,8 +169,9 @@ impl Sessions {
                 saturated.per_second
             ),
             format!(
-                "{} turns of one session: {:.0} bytes of log a turn in the second tenth, {:.0} in the last; p50 {:.2} ms, {:.2} ms",
+                "{} turns of one session: {:.0} commits a turn; in the second tenth {:.0} bytes of log, in the last {:.0}; p50 {:.2} ms, {:.2} ms",
                 long.turns,
+                long.late.commits_per_turn,
                 long.early.log_bytes_per_turn,
                 long.late.log_bytes_per_turn,
                 long.early.p50_us / 1000.0,
@@ -261,10 +265,16 @@ impl Tenth {
     /// The figures of successive turns; the first is the one before.
     fn of(samples: &[Sample]) -> Self {
         let [before, turns @ ..] = samples else { return Self::default() };
-        let last = turns.last().map_or(0, |sample| sample.log_bytes);
+        let last = turns.last().unwrap_or(before);
         #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
-        let mean = last.saturating_sub(before.log_bytes) as f64 / turns.len().max(1) as f64;
-        Self { log_bytes_per_turn: mean, p50_us: percentile(&ascending(turns), 50) }
+        let mean = |of: fn(&Statistics) -> u64| {
+            of(&last.log).saturating_sub(of(&before.log)) as f64 / turns.len().max(1) as f64
+        };
+        Self {
+            log_bytes_per_turn: mean(|log| log.bytes),
+            commits_per_turn: mean(|log| log.commits),
+            p50_us: percentile(&ascending(turns), 50),
+        }
     }
 }
 
@@ -348,9 +358,18 @@ mod tests {
         let (turns, model) = run(directory.path(), 3, SCRIPT).await.unwrap();
         assert_eq!((turns.sessions, turns.count), (3, 18));
         assert!(turns.p50_us > 0.0 && turns.p50_us <= turns.p99_us, "{turns:?}");
-        assert!(model.samples().iter().all(|sample| sample.log_bytes > 0));
+        assert!(model.samples().iter().all(|sample| sample.log.bytes > 0));
         let bare = bare(&model.bodies()[..7], SCRIPT).unwrap();
         assert!(bare.count > 0 && bare.p50_us > 0.0, "{bare:?}");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_turn_is_two_commits() {
+        let directory = tempfile::tempdir().unwrap();
+        let (_, model) = run(directory.path(), 1, SCRIPT).await.unwrap();
+        // The call of the model with its result: the rest of the turn goes with these.
+        let commits = Tenth::of(&model.samples()).commits_per_turn;
+        assert!((commits - 2.0).abs() < 1e-9, "{commits}");
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -363,7 +382,8 @@ mod tests {
 
     #[test]
     fn the_growth_of_a_turn_is_that_of_its_bytes() {
-        let sample = |log_bytes| Sample { took: Duration::from_millis(2), log_bytes };
+        let log = |bytes| Statistics { bytes, ..Statistics::default() };
+        let sample = |bytes| Sample { took: Duration::from_millis(2), log: log(bytes) };
         let early = Tenth::of(&[sample(1000), sample(1100), sample(1200)]);
         let late = Tenth::of(&[sample(9000), sample(9150), sample(9300)]);
         let growth = Long { turns: 20, early, late }.growth();

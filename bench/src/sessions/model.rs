@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use longhaul_model_server::{Answer, ModelServer, Options, Part, Reply, Request};
-use longhaul_storage::SledStore;
+use longhaul_storage::{SledStore, Statistics};
 use serde_json::json;
 
 use super::super::workload;
@@ -31,8 +31,8 @@ pub(super) struct Script {
 pub(super) struct Sample {
     /// From the answer to the arrival of the next request.
     pub(super) took: Duration,
-    /// The bytes of the log at that time.
-    pub(super) log_bytes: u64,
+    /// The log at that time.
+    pub(super) log: Statistics,
 }
 
 #[derive(Default)]
@@ -56,9 +56,9 @@ impl Model {
         let observed: Arc<Mutex<Observed>> = Arc::default();
         let shared = Arc::clone(&observed);
         let server = ModelServer::start(Options::default(), move |request| {
-            let log_bytes = store.upgrade().map_or(0, |store| store.statistics().bytes);
+            let log = store.upgrade().map(|store| store.statistics()).unwrap_or_default();
             let session = session(request);
-            lock(&shared).observe(request, &session, log_bytes);
+            lock(&shared).observe(request, &session, log);
             if script.keeps {
                 lock(&shared).bodies.push(request.body.to_string());
             }
@@ -109,10 +109,10 @@ impl Model {
 }
 
 impl Observed {
-    fn observe(&mut self, request: &Request, session: &str, log_bytes: u64) {
+    fn observe(&mut self, request: &Request, session: &str, log: Statistics) {
         if let Some(answered) = self.answered.get(session) {
             let took = request.arrived.saturating_duration_since(*answered);
-            self.samples.push(Sample { took, log_bytes });
+            self.samples.push(Sample { took, log });
         }
     }
 }
