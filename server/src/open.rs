@@ -88,6 +88,11 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
             supervisor.clone(),
             git.clone(),
         ))
+        .with::<contracts::RunHook>(tools::ToolHandler::new(
+            data_dir,
+            supervisor.clone(),
+            git.clone(),
+        ))
         .with::<contracts::CallModel>(model::ModelHandler::new(data_dir, git.clone()))
         .with::<contracts::RunSession>(session::SessionHandler::new(
             data_dir,

@@ -56,7 +56,7 @@ pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};
 pub use session::{
     BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, Summary, Texts,
 };
-pub use tool::{ToolOutcome, ToolUse, UseTool};
+pub use tool::{HookEvent, HookInput, HookOutcome, RunHook, ToolOutcome, ToolUse, UseTool};
 
 use std::time::Duration;
 
