@@ -78,12 +78,26 @@ pub struct Reconcile {
 }
 
 /// The runs that were sent a message.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Delivered {
     /// The runs, in the order of their ids.
-    pub runs: Vec<RunId>,
-    /// Whether the messages stay unread because no process runs the log now.
+    pub runs: Vec<Receiver>,
+}
+
+/// A run that was sent a message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Receiver {
+    /// The run.
+    pub run: RunId,
+    /// Whether the message stays unread because no process runs this run now.
     pub waits: bool,
+}
+
+impl Delivered {
+    /// Whether a message stays unread.
+    pub fn waits(&self) -> bool {
+        self.runs.iter().any(|receiver| receiver.waits)
+    }
 }
 
 request!(ProjectStatus, "status" -> Option<StatusDocument>, |self, service| self.run(&service).await);
@@ -340,7 +354,9 @@ impl Service {
     async fn deliver_one(&self, run: RunId, body: MessageBody) -> Result<Delivered, RequestError> {
         let waits = self.waits(&run);
         let is_delivered = self.deliver(&run, body).await?;
-        Ok(Delivered { runs: is_delivered.then_some(run).into_iter().collect(), waits })
+        Ok(Delivered {
+            runs: is_delivered.then_some(Receiver { run, waits }).into_iter().collect(),
+        })
     }
 
     pub(crate) async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {

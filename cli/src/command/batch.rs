@@ -36,8 +36,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
         return detach::run(data_dir, arguments, &asked).await;
     }
     let mut changes = Changes::new(arguments.progress);
-    let limits = arguments.limits.limits();
-    let Some(standing) = wait::until_done(data_dir, limits, &asked, &mut changes).await? else {
+    let Some(standing) =
+        wait::until_done(data_dir, &arguments.limits, &asked, &mut changes).await?
+    else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };

@@ -16,7 +16,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
     let run = Run {
         dirs: vec![arguments.dir.clone()],
         take_over: false,
-        limits: AtOnce { agents: 8, checks: None },
+        limits: AtOnce { agents: None, checks: None },
         output: Output::Table,
     };
     super::run::run(data_dir, &run).await

@@ -187,7 +187,7 @@ fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog>
         // A feature that was removed from the list has no state to set.
         let _ = match line.status {
             State::Passed => backlog.mark_passed(&id),
-            State::Running | State::Paused | State::Parked => backlog.mark_in_progress(&id),
+            _ if line.is_in_progress() => backlog.mark_in_progress(&id),
             State::Blocked => backlog.mark_blocked(&id, line.reason.clone().unwrap_or_default()),
             _ => Ok(()),
         };

@@ -10,6 +10,7 @@ mod init;
 mod look;
 mod maintenance;
 mod named;
+mod overview;
 mod owner;
 mod reconcile;
 mod rewind;

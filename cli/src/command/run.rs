@@ -10,13 +10,14 @@ use anyhow::Result;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::owner;
+use super::{overview, owner};
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
 use crate::exit::{self, Exit};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::status::StatusDocument;
+use longhaul_server::views::OverviewDocument;
 use longhaul_server::{refuse_out_of_reach, restore_checkouts, settled};
 
 pub(super) use progress::Progress;
@@ -48,10 +49,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         let watched = begin(client, &projects, arguments.take_over).await?;
         if service.is_none() {
             term::say("another Longhaul runs this log: joined it");
+            owner::change_limits(client, &arguments.limits).await?;
         }
-        watch(client, watched, service).await
+        let documents = watch(client, watched, service).await?;
+        let overview = overview::of(client, &documents).await;
+        Ok((documents, overview))
     });
-    let Some(documents) = documents.await? else {
+    let Some((documents, overview)) = documents.await? else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
@@ -68,7 +72,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
             ));
         }
     }
-    report(arguments.output, &documents)?;
+    report(arguments.output, &documents, &overview)?;
     Ok(Exit::of_all(exits))
 }
 
@@ -99,16 +103,18 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
     Ok(project)
 }
 
-fn report(output: Output, documents: &[StatusDocument]) -> Result<()> {
+fn report(output: Output, documents: &[StatusDocument], overview: &OverviewDocument) -> Result<()> {
     match output {
         Output::Json => {
             let projects = documents.iter().map(Titled::of).collect();
             document::print(RunDocument { projects })?;
         }
         Output::Table => {
-            for document in documents {
+            if let [document] = documents {
                 super::terminal::print(super::status::headline(document));
                 term::print(super::status::table(document));
+            } else {
+                term::print(overview::table(overview));
             }
         }
     }

@@ -10,7 +10,7 @@ use longhaul_engine::{RequestedBy, RunId};
 
 use crate::arguments::{self, Signal, Steer, Tell, Text};
 use crate::exit::{Exit, usage};
-use longhaul_server::{Client, Delivered, Error, Order, RequestError};
+use longhaul_server::{Client, Delivered, Error, Order, Receiver, RequestError};
 
 pub(super) use report::ToldDocument;
 use report::{Line, Outcome};
@@ -118,12 +118,13 @@ async fn tell_one(
     };
     let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome, false)]);
     match access.call(steer).await {
-        Ok(Delivered { runs, .. }) if runs.is_empty() => {
+        Ok(Delivered { runs }) if runs.is_empty() => {
             not_told(Outcome::Refused("nothing of it is going on".into()))
         }
-        Ok(Delivered { runs, waits }) => {
+        Ok(Delivered { runs }) => {
             let outcome = || if dry_run { Outcome::WouldBe } else { Outcome::Told };
-            Ok(runs.into_iter().map(|run| line(Some(run), outcome(), waits)).collect())
+            let told = |Receiver { run, waits }| line(Some(run), outcome(), waits);
+            Ok(runs.into_iter().map(told).collect())
         }
         Err(Error::Request(error)) => match error {
             // No run was started in the directory of the project yet.

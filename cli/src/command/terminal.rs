@@ -135,7 +135,7 @@ pub(super) fn colour(state: &str) -> Colour {
     match state {
         "passed" | "done" => Colour::Green,
         "running" => Colour::Blue,
-        "blocked" | "failed" | "parked" => Colour::Red,
+        "blocked" | "failed" | "parked" | "needs attention" => Colour::Red,
         "paused" | "cancelled" => Colour::Yellow,
         _ => Colour::Dim,
     }

@@ -7,7 +7,7 @@ use longhaul_workflows::project::{FeatureView, Unblock, signal};
 use crate::pruned;
 
 use crate::request::RequestError;
-use crate::service::{Delivered, Service};
+use crate::service::{Delivered, Receiver, Service};
 
 impl Service {
     /// Starts another run for the feature of a closed run, if the feature is blocked.
@@ -51,7 +51,8 @@ impl Service {
                 if !dry_run {
                     self.deliver(&project, body).await?;
                 }
-                Ok(Delivered { runs: vec![origin.next.0.clone()], waits })
+                let run = origin.next.0.clone();
+                Ok(Delivered { runs: vec![Receiver { run, waits }] })
             }
             _ => Err(RequestError::refused(format!(
                 "{feature} is to be worked on already: `longhaul run`"

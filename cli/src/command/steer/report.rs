@@ -36,7 +36,7 @@ impl<'a> ToldDocument<'a> {
         request: &'a RequestedBy,
     ) -> Self {
         let RequestedBy { by, why } = request;
-        let line = ToldLine { asked: run, run, result: "told", waits, reason: None };
+        let line = ToldLine { asked: run, run, result: ToldResult::Told, waits, reason: None };
         Self { order, by, why, dry_run: false, runs: vec![line] }
     }
 }
@@ -48,12 +48,30 @@ struct ToldLine<'a> {
     asked: &'a str,
     /// The id of the run; for an unresolved name, the name.
     run: &'a str,
-    /// `told`, `would_be_told`, `so_already`, `unknown`, `refused` or `held`.
-    result: &'a str,
+    /// The result.
+    result: ToldResult,
     /// Whether the order stays unread until a process runs the log.
     waits: bool,
     /// Why it had no effect or was refused, or the action that a person must take first.
     reason: Option<&'a str>,
+}
+
+/// The result of an order to one run.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ToldResult {
+    /// The run received it.
+    Told,
+    /// A dry run: the run would receive it.
+    WouldBeTold,
+    /// The run is in the requested state already.
+    SoAlready,
+    /// There is no such run.
+    Unknown,
+    /// It does not apply to this run.
+    Refused,
+    /// A person must act first.
+    Held,
 }
 
 /// The result for one name.
@@ -103,12 +121,12 @@ impl Line {
 
     fn told(&self) -> ToldLine<'_> {
         let (result, reason) = match &self.outcome {
-            Outcome::Told => ("told", None),
-            Outcome::WouldBe => ("would_be_told", None),
-            Outcome::SoAlready(reason) => ("so_already", Some(reason)),
-            Outcome::Unknown(reason) => ("unknown", Some(reason)),
-            Outcome::Refused(reason) => ("refused", Some(reason)),
-            Outcome::Held(reason) => ("held", Some(reason)),
+            Outcome::Told => (ToldResult::Told, None),
+            Outcome::WouldBe => (ToldResult::WouldBeTold, None),
+            Outcome::SoAlready(reason) => (ToldResult::SoAlready, Some(reason)),
+            Outcome::Unknown(reason) => (ToldResult::Unknown, Some(reason)),
+            Outcome::Refused(reason) => (ToldResult::Refused, Some(reason)),
+            Outcome::Held(reason) => (ToldResult::Held, Some(reason)),
         };
         ToldLine {
             asked: &self.asked,

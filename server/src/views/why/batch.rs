@@ -1,7 +1,7 @@
 //! Why a batch makes no progress: the obstacles of its projects.
 
 use longhaul_engine::{RunId, StoreError};
-use longhaul_workflows::batch::{BatchView, Entry, ProjectState};
+use longhaul_workflows::batch::{BatchView, Entry, EntryState};
 
 use super::super::View;
 use super::{Kind, Reason};
@@ -18,7 +18,7 @@ impl View<'_> {
             .plan;
         let mut reasons = Vec::new();
         for entry in &plan.projects {
-            let state = read(&ProjectState::key(&entry.name))
+            let state = read(&EntryState::key(&entry.name))
                 .and_then(|state| state.read().ok())
                 .unwrap_or_default();
             reasons.extend(self.of_entry(entry, &state).await?);
@@ -46,36 +46,36 @@ impl View<'_> {
     async fn of_entry(
         &self,
         entry: &Entry,
-        state: &ProjectState,
+        state: &EntryState,
     ) -> Result<Option<Reason>, StoreError> {
         let name = &entry.name;
         let root = &entry.project.root;
         let kind = match state {
-            ProjectState::Passed => return Ok(None),
-            ProjectState::Waiting if entry.after.is_empty() => {
+            EntryState::Passed => return Ok(None),
+            EntryState::Waiting if entry.after.is_empty() => {
                 return Ok(Some(Reason::of(Kind::Next, format!("{name} has not started yet."))));
             }
-            ProjectState::Waiting => {
+            EntryState::Waiting => {
                 let after: Vec<String> = entry.after.iter().map(ToString::to_string).collect();
                 let text = format!("{name} waits until all features of {} pass.", after.join(", "));
                 return Ok(Some(Reason::of(Kind::Dependency, text)));
             }
-            ProjectState::Working => {
+            EntryState::Working => {
                 let was = if self.is_running { "is" } else { "was" };
                 return Ok(Some(Reason::of(
                     Kind::Working,
                     format!("{name} {was} being worked on."),
                 )));
             }
-            ProjectState::Refused { reason } => {
+            EntryState::Refused { reason } => {
                 let reason =
                     Reason::of(Kind::List, format!("{name} cannot be worked on: {reason}"));
                 return Ok(Some(
                     reason.with_remedy(format!("`longhaul doctor {root}` looks for more")),
                 ));
             }
-            ProjectState::Blocked => Kind::Blocked,
-            ProjectState::Suspended => Kind::Message,
+            EntryState::Blocked => Kind::Blocked,
+            EntryState::Suspended => Kind::Message,
         };
         let project = RunId::new(entry.project.id.clone()).ok();
         let held = match project {

@@ -27,8 +27,13 @@ impl View<'_> {
         };
         let state = view.state(feature);
         let run = view.feature(feature).and_then(|feature| feature.run.clone());
+        let mut status = state;
         let mut reasons = match (state, &run) {
-            (State::Running, Some(run)) => self.why_run(run).await?.reasons,
+            (State::Running, Some(run)) => {
+                let of_run = self.why_run(run).await?;
+                status = of_run.header.status;
+                of_run.reasons
+            }
             (State::Running, None) => Vec::new(),
             (State::Blocked, _) => self.why_blocked(feature, &view).await?,
             (State::Passed, _) => why_done(feature, &view),
@@ -41,7 +46,7 @@ impl View<'_> {
         reasons.extend(of_feature.map(Reason::pending));
         let project = Some(project.to_string());
         let id = Some(feature.to_string());
-        let header = Header { project, feature: id, run, status: state };
+        let header = Header { project, feature: id, run, status };
         Ok(WhyDocument { about: feature.to_string(), header, reasons })
     }
 

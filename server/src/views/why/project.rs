@@ -47,8 +47,11 @@ fn progress(summary: &ProjectSummary, view: &ProjectView) -> Reason {
         };
         return Reason::of(Kind::Working, text).with_features(at_work);
     }
-    if blocked.is_empty() {
+    if summary.passed == summary.features {
         return Reason::of(Kind::Done, format!("It is done: {count}."));
+    }
+    if blocked.is_empty() {
+        return Reason::of(Kind::NotRunning, format!("It is not done: {count}."));
     }
     let text =
         format!("It needs a person: {count}, and the rest waits for {}.", blocked.join(", "));

@@ -13,9 +13,6 @@ use super::super::list::RunLine;
 use super::{Kind, Reason, WhyDocument, project};
 use crate::head::RunHead;
 
-/// The steps in which a feature waits for the merge lease.
-const WAITING_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the target"];
-
 impl View<'_> {
     pub(crate) async fn why_run(&self, run: &RunId) -> Result<WhyDocument, StoreError> {
         let head = RunHead::of(self.store, run)
@@ -109,7 +106,9 @@ impl View<'_> {
         let is_feature = line.workflow == FeatureWorkflow::NAME;
         let step = view.progress.step.as_str();
         match &view.waits {
-            Some(Waits::Message { .. }) if is_feature && WAITING_FOR_TURN.contains(&step) => {
+            Some(Waits::Message { .. })
+                if is_feature && FeatureProgress::WAITS_FOR_TURN.contains(&step) =>
+            {
                 Ok(turn(line, project.summary.as_ref()))
             }
             Some(Waits::Message { .. })
