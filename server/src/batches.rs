@@ -63,6 +63,13 @@ pub struct SubmitBatch {
     pub batch: String,
     /// Its projects and limits.
     pub plan: Plan,
+    /// The absolute path of the file that describes it, if there is one.
+    pub file: Option<String>,
+}
+
+impl SubmitBatch {
+    /// The label of a batch with the path of its file.
+    pub const FILE: &'static str = "file";
 }
 
 /// A batch that was submitted.
@@ -100,7 +107,7 @@ impl BatchStanding {
 }
 
 request!(SubmitBatch, "submit_batch" -> Submitted, command: Some("batch"),
-    |self, service| service.submit(&self.batch, self.plan).await);
+    |self, service| service.submit(self).await);
 
 request!(BatchStatus, "batch" -> BatchStanding, |self, service| self.run(&service).await);
 
@@ -187,9 +194,10 @@ impl Service {
     }
 
     /// Submits a plan.
-    async fn submit(self: &Arc<Self>, batch: &str, plan: Plan) -> Result<Submitted, RequestError> {
+    async fn submit(self: &Arc<Self>, submit: SubmitBatch) -> Result<Submitted, RequestError> {
+        let SubmitBatch { batch, plan, file } = submit;
         let engine = self.running()?;
-        let run = BatchWorkflow::run_id(batch).map_err(RequestError::refused)?;
+        let run = BatchWorkflow::run_id(&batch).map_err(RequestError::refused)?;
         plan.projects
             .iter()
             .try_for_each(|entry| entry.overrides.check())
@@ -211,7 +219,7 @@ impl Service {
             run: run.clone(),
             workflow: BatchWorkflow::NAME.into(),
             input,
-            labels: BTreeMap::new(),
+            labels: file.map(|file| (SubmitBatch::FILE.to_owned(), file)).into_iter().collect(),
         };
         if engine.start(new.clone()).await? == Started::Over {
             engine.restart(new).await?;

@@ -4,6 +4,7 @@
 //! A [`Client`] reaches the service: in the process that owns the log, through its unix socket, or
 //! by opening a log at rest.
 
+pub mod advice;
 mod batches;
 mod client;
 pub mod document;

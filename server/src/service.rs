@@ -91,6 +91,8 @@ pub struct Receiver {
     pub run: RunId,
     /// Whether the message stays unread because no process runs this run now.
     pub waits: bool,
+    /// The checkout of its project, if that is known.
+    pub root: Option<String>,
 }
 
 impl Delivered {
@@ -354,9 +356,17 @@ impl Service {
     async fn deliver_one(&self, run: RunId, body: MessageBody) -> Result<Delivered, RequestError> {
         let waits = self.waits(&run);
         let is_delivered = self.deliver(&run, body).await?;
-        Ok(Delivered {
-            runs: is_delivered.then_some(Receiver { run, waits }).into_iter().collect(),
-        })
+        let runs = if is_delivered { vec![self.receiver(run, waits).await?] } else { Vec::new() };
+        Ok(Delivered { runs })
+    }
+
+    /// A run that was sent a message, with its project.
+    pub(crate) async fn receiver(&self, run: RunId, waits: bool) -> Result<Receiver, StoreError> {
+        let root = match RunId::new(run.root()) {
+            Ok(project) => status::known_root(&*self.store, &project).await?,
+            Err(_) => None,
+        };
+        Ok(Receiver { run, waits, root })
     }
 
     pub(crate) async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {

@@ -14,7 +14,7 @@ use crate::views::states::Projects;
 
 use crate::order::Order;
 use crate::request::{RequestError, request};
-use crate::service::{Delivered, Receiver, Service};
+use crate::service::{Delivered, Service};
 
 /// Sends an order to a run, or to a project and its runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl Service {
             if *dry_run
                 || self.tell(&run, run == *target && is_project(&summary), order, request).await?
             {
-                runs.push(Receiver { run, waits });
+                runs.push(self.receiver(run, waits).await?);
             }
         }
         Ok(Delivered { runs })
@@ -107,7 +107,8 @@ impl Service {
         match &summary.status {
             Status::Paused(_) => Ok(None),
             Status::Parked(effect) => Err(RequestError::held(format!(
-                "run {run} is parked: {effect}; `longhaul reconcile {run} --landed` or `--not-landed` settles it"
+                "run {run} is parked: {effect}; `longhaul reconcile {run} --landed` or `longhaul reconcile {run} \
+                 --not-landed` settles it"
             ))),
             status if status.is_terminal() => self.try_again(run, request, dry_run).await.map(Some),
             _ if self.is_to_pause(run).await? => Ok(None),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use longhaul_server::advice;
 use crate::arguments::{AtOnce, Demo, Output, Run};
 use crate::exit::Exit;
 use crate::{demo, term};
@@ -12,7 +13,7 @@ use crate::{demo, term};
 pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
     demo::create(&arguments.dir)?;
     let dir = arguments.dir.display();
-    term::say(format!("demo: {} features in {dir}; now `longhaul run {dir}`", demo::FEATURES));
+    term::say(format!("demo: {} features in {dir}; now {}", demo::FEATURES, advice::run(&arguments.dir)));
     let run = Run {
         dirs: vec![arguments.dir.clone()],
         take_over: false,

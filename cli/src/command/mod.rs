@@ -29,7 +29,7 @@ use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
 use crate::place;
 use crate::term;
-use longhaul_server::{Client, Error, Order, Request, RequestError, refuse_out_of_reach};
+use longhaul_server::{Client, Error, Order, Request, RequestError, advice, refuse_out_of_reach};
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
@@ -44,6 +44,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         command => command,
     };
     let data_dir = place::data_dir(arguments.data_dir.as_deref())?;
+    if place::data_dir(std::env::var_os("LONGHAUL_HOME").filter(|home| !home.is_empty()).as_deref().map(Path::new))? != data_dir {
+        term::advise_data_dir(advice::quoted(&data_dir.to_string_lossy()));
+    }
     let outcome = run_on(&data_dir, command).await;
     if outcome.is_err() {
         // A sandbox hides the project's repository, too, which looks damaged then.

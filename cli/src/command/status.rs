@@ -19,7 +19,7 @@ use crate::place::Project;
 use crate::term;
 use longhaul_server::status::{self, FeatureLine, StatusDocument};
 use longhaul_server::views::OverviewDocument;
-use longhaul_server::{Client, ProjectStatus};
+use longhaul_server::{Client, ProjectStatus, advice};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     let here = Path::new(".");
@@ -107,9 +107,9 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
 pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
     let hint = match document.status {
-        ProjectState::Waiting if document.is_new() => ", never run",
-        ProjectState::Waiting => ": `longhaul run` continues it",
-        _ => "",
+        ProjectState::Waiting if document.is_new() => ", never run".to_owned(),
+        ProjectState::Waiting => format!(": {} continues it", advice::run(&document.root)),
+        _ => String::new(),
     };
     let project = &document.project;
     let state = document.status.as_str();

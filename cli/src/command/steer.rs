@@ -6,7 +6,7 @@ mod targets;
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_engine::{RequestedBy, RunId};
+use longhaul_engine::RequestedBy;
 
 use crate::arguments::{self, Signal, Steer, Tell, Text};
 use crate::exit::{Exit, usage};
@@ -32,7 +32,7 @@ pub(super) async fn answer(
     order: Order,
 ) -> Result<Exit> {
     if order == Order::Deny && answer.tell.asked.why.trim().is_empty() {
-        return Err(usage("give a reason: `longhaul deny FEATURE --why TEXT`"));
+        return Err(usage("give a reason with --why TEXT"));
     }
     tell(data_dir, &answer.targets, &answer.tell, &order).await
 }
@@ -105,10 +105,10 @@ async fn tell_one(
     request: &RequestedBy,
 ) -> Result<Vec<Line>> {
     let line =
-        |run: Option<RunId>, outcome, waits| Line { asked: asked.clone(), run, outcome, waits };
+        |run, outcome| Line { asked: asked.clone(), run, outcome, waits: false, root: None };
     let target = match run {
         Ok(run) => run,
-        Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason), false)]),
+        Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason))]),
     };
     let steer = longhaul_server::Steer {
         target: target.clone(),
@@ -116,14 +116,18 @@ async fn tell_one(
         request: request.clone(),
         dry_run,
     };
-    let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome, false)]);
+    let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome)]);
     match access.call(steer).await {
         Ok(Delivered { runs }) if runs.is_empty() => {
             not_told(Outcome::Refused("nothing of it is going on".into()))
         }
         Ok(Delivered { runs }) => {
             let outcome = || if dry_run { Outcome::WouldBe } else { Outcome::Told };
-            let told = |Receiver { run, waits }| line(Some(run), outcome(), waits);
+            let told = |Receiver { run, waits, root }| Line {
+                waits,
+                root,
+                ..line(Some(run), outcome())
+            };
             Ok(runs.into_iter().map(told).collect())
         }
         Err(Error::Request(error)) => match error {

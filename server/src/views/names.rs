@@ -107,7 +107,7 @@ impl View<'_> {
             runs.iter().map(|(run, _)| run).filter(|run| run.is_within(&of_feature)),
             &of_feature,
         );
-        run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![feature.to_string()]))
+        run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![of_feature]))
     }
 
     /// Resolves a name to a run or a feature.
@@ -125,6 +125,13 @@ impl View<'_> {
             if let Some(feature) = known.iter().find(|feature| feature.as_str() == text) {
                 return Ok(Found::Feature { project: project.clone(), feature: feature.clone() });
             }
+        }
+        if let Some((project, feature)) = text.rsplit_once('/')
+            && let Some(project) = self.exact(project).await?
+            && let Some(feature) =
+                self.features_of(&project).await?.into_iter().find(|id| id.as_str() == feature)
+        {
+            return Ok(Found::Feature { project, feature });
         }
         if name.whole {
             return Err(unknown(text, Nameless::Nothing, Vec::new()));

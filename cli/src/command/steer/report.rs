@@ -1,5 +1,7 @@
 //! The report of an order, one line per run.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use longhaul_engine::{RequestedBy, RunId};
 use schemars::JsonSchema;
@@ -10,7 +12,7 @@ use crate::command::terminal;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::Order;
+use longhaul_server::{Order, advice};
 
 /// The report of an order.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -83,6 +85,8 @@ pub(super) struct Line {
     pub(super) outcome: Outcome,
     /// Whether the order stays unread until a process runs the log.
     pub(super) waits: bool,
+    /// The checkout of its project.
+    pub(super) root: Option<String>,
 }
 
 pub(super) enum Outcome {
@@ -98,6 +102,12 @@ pub(super) enum Outcome {
 impl Line {
     fn is_told(&self) -> bool {
         matches!(self.outcome, Outcome::Told | Outcome::WouldBe | Outcome::SoAlready(_))
+    }
+
+    /// Whether another line is about a run below its run.
+    fn covers(&self, other: &Self) -> bool {
+        let (Some(run), Some(other)) = (&self.run, &other.run) else { return false };
+        run != other && other.is_within(run.as_str())
     }
 
     fn name(&self) -> &str {
@@ -138,6 +148,30 @@ impl Line {
     }
 }
 
+/// The most names in an advised command.
+const MOST_NAMES: usize = 5;
+
+/// The command that continues what was stopped, or runs what no process runs.
+fn next(lines: &[Line], order: &Order) -> String {
+    let told = || lines.iter().filter(|line| line.is_told());
+    let roots = |lines: &mut dyn Iterator<Item = &Line>| -> BTreeSet<String> {
+        lines.filter_map(|line| line.root.clone()).collect()
+    };
+    let (verb, names, what) = match order {
+        Order::Cancel => {
+            let projects = told().filter(|line| line.root.is_some());
+            let top = projects.filter(|line| !lines.iter().any(|other| other.covers(line)));
+            ("resume", top.map(|line| line.name().to_owned()).collect(), "continues it")
+        }
+        Order::Terminate => ("run", roots(&mut told()), "continues it"),
+        _ => ("run", roots(&mut told().filter(|line| line.waits)), "runs it"),
+    };
+    if names.is_empty() || names.len() > MOST_NAMES {
+        return String::new();
+    }
+    format!("{} {what}", advice::command(std::iter::once(verb.to_owned()).chain(names)))
+}
+
 /// 0: all received it; 5: some did; 3: none did, but a person can change that; 2: none did.
 pub(super) fn exit(lines: &[Line]) -> Exit {
     match lines.iter().filter(|line| line.is_told()).count() {
@@ -175,7 +209,12 @@ pub(super) fn print(
                 }
             }
             if lines.iter().any(Line::is_told) && !tell.dry_run {
-                term::say(order.remark());
+                let remarks = [order.remark().to_owned(), next(lines, order)];
+                let remarks: Vec<String> =
+                    remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
+                if !remarks.is_empty() {
+                    term::say(remarks.join("; "));
+                }
             }
         }
     }

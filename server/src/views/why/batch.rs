@@ -1,11 +1,21 @@
 //! Why a batch makes no progress: the obstacles of its projects.
 
+use std::collections::BTreeMap;
+
 use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::batch::{BatchView, Entry, EntryState};
 
 use super::super::View;
 use super::{Kind, Reason};
+use crate::advice;
+use crate::batches::SubmitBatch;
 use crate::status;
+
+/// The command that continues a batch, if the file of the batch is known.
+pub(super) fn continues_batch(labels: &BTreeMap<String, String>) -> Option<String> {
+    let file = labels.get(SubmitBatch::FILE)?;
+    Some(format!("{} continues it", advice::command(["batch", file])))
+}
 
 impl View<'_> {
     /// One reason for each unfinished project; those that need a person come first.
@@ -34,11 +44,10 @@ impl View<'_> {
         // Projects that need a person do so without a process; the others wait for the batch to
         // run.
         if !self.is_running && reasons.iter().any(|reason| reason.kind != Kind::Done) {
-            let name = batch.as_str().split_once('/').map_or(batch.as_str(), |(_, name)| name);
-            let remedy =
-                format!("`longhaul batch FILE` continues it, where FILE is that of `{name}`");
-            reasons
-                .push(Reason::of(Kind::NotRunning, "No process runs it now.").with_remedy(remedy));
+            let reason = Reason::of(Kind::NotRunning, "No process runs it now.");
+            let summary = self.store.summary(batch).await?;
+            let again = summary.and_then(|summary| continues_batch(&summary.labels));
+            reasons.push(Reason { remedy: again, ..reason });
         }
         Ok(reasons)
     }
@@ -71,7 +80,10 @@ impl View<'_> {
                 let reason =
                     Reason::of(Kind::List, format!("{name} cannot be worked on: {reason}"));
                 return Ok(Some(
-                    reason.with_remedy(format!("`longhaul doctor {root}` looks for more")),
+                    reason.with_remedy(format!(
+                        "{} looks for more",
+                        advice::command(["doctor", root])
+                    )),
                 ));
             }
             EntryState::Blocked => Kind::Blocked,
@@ -90,7 +102,7 @@ impl View<'_> {
         Ok(Some(
             reason
                 .with_features(features)
-                .with_remedy(format!("`longhaul status {root}` says more")),
+                .with_remedy(format!("{} says more", advice::command(["status", root]))),
         ))
     }
 
