@@ -62,11 +62,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
 
 /// Submits the batch and returns the id of the submission.
 async fn submit(access: &Client, asked: &Asked) -> Result<String> {
-    let submit = SubmitBatch {
-        batch: asked.id.clone(),
-        plan: asked.plan.clone(),
-        file: asked.file.clone(),
-    };
+    let submit =
+        SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone(), file: asked.file.clone() };
     let Submitted { submission, known } = super::call(access, submit).await?;
     let id = &asked.id;
     let all = asked.plan.projects.len();

@@ -11,11 +11,11 @@ use longhaul_activities::git;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use longhaul_server::advice;
 use crate::arguments::{Init, Output};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
+use longhaul_server::advice;
 
 const SETTINGS: &str = include_str!("init/longhaul.toml");
 const SETUP: &str = include_str!("init/init.sh");

@@ -9,12 +9,12 @@ use longhaul_engine::RequestedBy;
 
 use super::terminal::{self, Terminal};
 use super::{named, owner};
-use longhaul_server::advice;
 use crate::arguments::{self, Checkpoint, Checkpoints, Output, Restart, Rollback};
 use crate::document;
 use crate::exit::{Exit, operational};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::advice;
 use longhaul_server::{
     Error, Fork, Forked, From, Gone, Limits, ListCheckpoints, RollBack, RolledBack, Row,
     TakeCheckpoint, Taken,

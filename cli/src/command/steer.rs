@@ -104,8 +104,7 @@ async fn tell_one(
     order: &Order,
     request: &RequestedBy,
 ) -> Result<Vec<Line>> {
-    let line =
-        |run, outcome| Line { asked: asked.clone(), run, outcome, waits: false, root: None };
+    let line = |run, outcome| Line { asked: asked.clone(), run, outcome, waits: false, root: None };
     let target = match run {
         Ok(run) => run,
         Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason))]),
@@ -123,11 +122,8 @@ async fn tell_one(
         }
         Ok(Delivered { runs }) => {
             let outcome = || if dry_run { Outcome::WouldBe } else { Outcome::Told };
-            let told = |Receiver { run, waits, root }| Line {
-                waits,
-                root,
-                ..line(Some(run), outcome())
-            };
+            let told =
+                |Receiver { run, waits, root }| Line { waits, root, ..line(Some(run), outcome()) };
             Ok(runs.into_iter().map(told).collect())
         }
         Err(Error::Request(error)) => match error {

@@ -118,6 +118,8 @@ pub enum Kind {
     Stuck,
     /// A failed check.
     Gate,
+    /// A failed set-up script.
+    Setup,
     /// It was given up, or a person blocked it.
     Blocked,
     /// It ended with an error.
@@ -174,7 +176,8 @@ pub fn of_list(
     } else {
         "The project has never run."
     };
-    let reason = Reason::of(Kind::NotRunning, text).with_remedy(format!("{} takes it up", advice::run(root)));
+    let reason = Reason::of(Kind::NotRunning, text)
+        .with_remedy(format!("{} takes it up", advice::run(root)));
     WhyDocument {
         about: feature.to_owned(),
         header: Header {

@@ -43,9 +43,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, number?)));
     let mut args: Vec<OsString> =
         vec!["--data-dir".into(), data_dir.into(), "batch".into(), file.into(), "--wait".into()];
-    args.extend(
-        numbers.flat_map(|(name, number)| [name.into(), number.to_string().into()]),
-    );
+    args.extend(numbers.flat_map(|(name, number)| [name.into(), number.to_string().into()]));
     if let Some(junit) = &arguments.junit {
         args.extend(["--junit".into(), std::path::absolute(junit)?.into()]);
     }

@@ -79,12 +79,10 @@ impl View<'_> {
             EntryState::Refused { reason } => {
                 let reason =
                     Reason::of(Kind::List, format!("{name} cannot be worked on: {reason}"));
-                return Ok(Some(
-                    reason.with_remedy(format!(
-                        "{} looks for more",
-                        advice::command(["doctor", root])
-                    )),
-                ));
+                return Ok(Some(reason.with_remedy(format!(
+                    "{} looks for more",
+                    advice::command(["doctor", root])
+                ))));
             }
             EntryState::Blocked => Kind::Blocked,
             EntryState::Suspended => Kind::Message,

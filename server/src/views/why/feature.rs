@@ -109,7 +109,8 @@ fn why_done(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec<Rea
     let Some(known) = view.feature(feature) else { return Vec::new() };
     let commit = short(known.commit.as_deref().unwrap_or_default());
     let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {commit}."));
-    let waits = project::reasons(view, project).into_iter().filter(|reason| reason.kind == Kind::Checkout);
+    let waits =
+        project::reasons(view, project).into_iter().filter(|reason| reason.kind == Kind::Checkout);
     std::iter::once(done).chain(waits).chain(Reason::noticed(&known.findings)).collect()
 }
 

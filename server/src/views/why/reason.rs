@@ -142,16 +142,21 @@ impl Reason {
     }
 
     /// A failed check, with the end of its output.
-    pub(super) fn gate(check: &CheckRun) -> Self {
+    pub(super) fn gate(check: &CheckRun, run: &RunId) -> Self {
         let evidence = &check.evidence;
+        let (kind, what) =
+            if evidence.is_setup { (Kind::Setup, "set-up") } else { (Kind::Gate, "check") };
         let text = format!(
-            "The check `{}` failed on {} ({}): {}.",
+            "The {what} `{}` failed on {} ({}): {}.",
             evidence.command,
             short(&evidence.commit),
             check.step,
             evidence.ending()
         );
-        Self::of(Kind::Gate, text).with_output(&evidence.output_tail)
+        let again = advice::on("resume", run);
+        let remedy = format!("correct the script or what it needs, commit that, then {again}");
+        let remedy = evidence.is_setup.then_some(remedy);
+        Self { remedy, ..Self::of(kind, text) }.with_output(&evidence.output_tail)
     }
 
     /// Adds the end of an output.

@@ -25,7 +25,7 @@ impl View<'_> {
         let view = RunView::of(&self.store.read(run, head.summary.origin).await?);
         let mut reasons = if head.summary.status.is_terminal() {
             let again = self.again(run, &line, &head.summary).await?;
-            outcome_reasons(again, &head.summary.status, &view)
+            outcome_reasons(run, again, &head.summary.status, &view)
         } else {
             self.reasons(run, &line, &head, &view).await?
         };
@@ -68,8 +68,13 @@ impl View<'_> {
         };
         Ok(match view.feature(&feature).map(|known| known.status) {
             Some(FeatureStatus::Completed) => None,
-            Some(FeatureStatus::Blocked | FeatureStatus::InProgress) if summary.pruned.is_some() => {
-                Some(format!("{} tries it again", advice::feature("unblock", feature.as_str(), root)))
+            Some(FeatureStatus::Blocked | FeatureStatus::InProgress)
+                if summary.pruned.is_some() =>
+            {
+                Some(format!(
+                    "{} tries it again",
+                    advice::feature("unblock", feature.as_str(), root)
+                ))
             }
             Some(FeatureStatus::Blocked | FeatureStatus::InProgress) => Some(format!(
                 "{} tries it again; {} lists the steps from which `fork` can continue",
@@ -125,7 +130,7 @@ impl View<'_> {
             _ if !is_held => reasons.push(self.doing(run, line, view).await?),
             _ => {}
         }
-        reasons.extend(view.failed_check().map(Reason::gate));
+        reasons.extend(view.failed_check().map(|check| Reason::gate(check, run)));
         Ok(reasons)
     }
 
@@ -164,7 +169,8 @@ impl View<'_> {
             {
                 let text =
                     "Its checks passed; a person has to agree before it is merged.".to_owned();
-                let remedy = format!("`longhaul approve {run}` or `longhaul deny {run} --why TEXT`");
+                let remedy =
+                    format!("`longhaul approve {run}` or `longhaul deny {run} --why TEXT`");
                 Ok(Reason::of(Kind::Approval, text).with_remedy(remedy))
             }
             Some(Waits::Call { name, since }) => {
@@ -255,7 +261,12 @@ fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
 }
 
 /// The outcome of a closed run.
-fn outcome_reasons(again: Option<String>, status: &Status, view: &RunView) -> Vec<Reason> {
+fn outcome_reasons(
+    run: &RunId,
+    again: Option<String>,
+    status: &Status,
+    view: &RunView,
+) -> Vec<Reason> {
     match (status, &view.outcome) {
         (Status::Failed(message), _) => {
             let reason = Reason::of(Kind::Failed, format!("It failed: {message}"));
@@ -275,7 +286,9 @@ fn outcome_reasons(again: Option<String>, status: &Status, view: &RunView) -> Ve
             let text = format!("It was given up: {}", super::reason::sentence(reason));
             let blocked =
                 Reason { remedy: again, ..Reason::of(Kind::Blocked, text) }.with_output(output);
-            std::iter::once(blocked).chain(view.failed_check().map(Reason::gate)).collect()
+            std::iter::once(blocked)
+                .chain(view.failed_check().map(|check| Reason::gate(check, run)))
+                .collect()
         }
         _ => vec![Reason::of(Kind::Done, "It is done.")],
     }
