@@ -111,7 +111,11 @@ impl ProjectStatus {
         let list = self.list.filter(|_| !is_running);
         match status::of_project(&*service.store, &self.project, &stuck, is_running, list).await {
             Err(StoreError::UnknownRun(_)) => Ok(None),
-            known => Ok(Some(known?)),
+            known => {
+                let mut document = known?;
+                document.read_landing().await;
+                Ok(Some(document))
+            }
         }
     }
 }

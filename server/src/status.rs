@@ -1,6 +1,7 @@
 //! The status of a project: one document, printed as a table or as JSON.
 
 mod decide;
+mod landing;
 mod line;
 mod sessions;
 

@@ -20,6 +20,7 @@ use longhaul_server::status::StatusDocument;
 use longhaul_server::views::OverviewDocument;
 use longhaul_server::{refuse_out_of_reach, restore_checkouts, settled};
 
+pub(super) use drift::lost;
 pub(super) use progress::Progress;
 pub(super) use watch::{LOOK, Others};
 use watch::{begin, watch};

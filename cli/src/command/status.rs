@@ -11,6 +11,7 @@ use longhaul_workflows::project::SessionsPaused;
 use longhaul_workflows::projection::ProjectState;
 
 use super::overview;
+use super::run::lost;
 use super::terminal::{self, Terminal};
 use crate::arguments::{Output, Show};
 use crate::document;
@@ -30,6 +31,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let mut document = document(data_dir, &project).await?;
     document.sandbox = sandbox(&project);
+    document.findings.extend(lost(&project.root, &document).await);
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
@@ -199,9 +201,5 @@ fn remark(line: &FeatureLine) -> String {
 /// The beginning of a longer string; `feature show` and JSON have all of it.
 pub(super) fn first_line(text: &str) -> String {
     const ENOUGH: usize = 160;
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(ENOUGH) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line.to_owned(),
-    }
+    terminal::short(text.lines().next().unwrap_or_default(), ENOUGH)
 }

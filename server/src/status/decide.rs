@@ -32,7 +32,7 @@ impl StatusDocument {
     }
 
     /// Why the project makes no progress, or what needs a person.
-    fn why(&self) -> Option<String> {
+    pub(super) fn why(&self) -> Option<String> {
         if let Some(request) = &self.stopped_by {
             let how = if self.status == ProjectState::Paused { "paused" } else { "cancelled" };
             return Some(format!("{how}{}", narrative::by(request)));

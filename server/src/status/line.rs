@@ -136,7 +136,7 @@ impl FeatureLine {
         if let Some(progress) = progress {
             if progress.step == FeatureProgress::AWAITS_APPROVAL {
                 self.reason = Some(format!(
-                    "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why …`"
+                    "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why TEXT`"
                 ));
                 self.needs_person = true;
             }

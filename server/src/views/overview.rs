@@ -123,7 +123,8 @@ impl View<'_> {
         };
         let mut lines = Vec::new();
         for (run, summary) in runs.iter().filter(is_shown) {
-            let document = status::brief(self.store, run, &self.stuck, self.is_running).await?;
+            let mut document = status::brief(self.store, run, &self.stuck, self.is_running).await?;
+            document.read_landing().await;
             let cost = costs.rows.iter().find(|row| row.name == run.as_str());
             lines.push(ProjectLine {
                 cost_usd: cost.and_then(|row| row.sum.cost_usd),

@@ -95,8 +95,7 @@ impl View<'_> {
         let (features, reasons): (Vec<String>, Vec<String>) = held.into_iter().unzip();
         let details =
             if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
-        let word = state.as_str();
-        let reason = Reason::of(kind, format!("{name} is {word}{details}."));
+        let reason = Reason::of(kind, format!("{name} needs attention{details}."));
         Ok(Some(
             reason
                 .with_features(features)

@@ -25,10 +25,9 @@ pub(super) fn reasons(view: &ProjectView, project: &RunId) -> Vec<Reason> {
         ));
     }
     if let Some(reason) = &summary.waits_on_next {
-        reasons.push(Reason::of(
-            Kind::Checkout,
-            format!("Finished work waits on longhaul/next: {reason}"),
-        ));
+        let text = format!("Finished work waits on longhaul/next: {reason}");
+        let lands = format!("{} lands it after that", advice::run(&summary.root));
+        reasons.push(Reason::of(Kind::Checkout, text).with_remedy(lands));
     }
     reasons.extend(summary.paused.iter().map(|paused| Reason::outage(paused, project)));
     if summary.halted.is_none() {
