@@ -152,7 +152,9 @@ fn a_log_in_use_and_one_at_rest_look_the_same() {
     let at_rest = commands.map(|command| world.plain(command));
     for ((command, in_use), at_rest) in commands.iter().zip(&in_use).zip(&at_rest) {
         // A process works on the project, or none does.
-        let at_rest = at_rest.replace("project  waiting", "project  running");
+        let at_rest = at_rest
+            .replace("project  waiting", "project  running")
+            .replace("<project>  waiting", "<project>  running");
         assert_eq!(*in_use, at_rest, "{command}");
     }
     world.call("why manual").exits(0).says("It was at: session 1.");

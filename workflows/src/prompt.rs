@@ -6,6 +6,7 @@ use crate::backlog::{Check, Feature};
 use crate::contracts::{
     BeginInput, Evidence, Feedback, Handoff, HeldOut, Problem, SessionInput, SessionReason, Texts,
 };
+use crate::narrative::short;
 
 /// The prompt of a session.
 pub fn session(input: &SessionInput) -> String {
@@ -249,7 +250,8 @@ fn failed_check(evidence: &Evidence) -> String {
 }
 
 fn check_summary(evidence: &Evidence) -> String {
-    let Evidence { name, commit, held_out, .. } = evidence;
+    let Evidence { name, held_out, .. } = evidence;
+    let commit = short(&evidence.commit);
     match held_out {
         _ if evidence.is_setup => {
             format!("The set-up script failed on commit {commit}: {}.", evidence.ending())

@@ -15,8 +15,8 @@ pub enum State {
     Pending,
     /// In progress: an agent, a check or a merge is at work, or is next.
     Running,
-    /// It waits for something that needs no person: a feature for a dependency, a run for its turn
-    /// or the next attempt, a project for a process that runs it.
+    /// It waits: a feature for a dependency, a run for its turn, an answer or the next attempt, a
+    /// project for a process that runs it.
     Waiting,
     /// Completed. A feature: its gates passed on the target branch.
     Passed,
