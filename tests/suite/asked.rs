@@ -78,7 +78,7 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
         .call("why manual")
         .exits(0)
         .says("It was cancelled by dan: dear.")
-        .says("`longhaul restart");
+        .says("`longhaul resume");
     assert_eq!(world.project.landed("main"), ["shell"]);
     world.call("resume parser").exits(0).says("/parser/2  resumed");
 }

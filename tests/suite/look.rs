@@ -157,7 +157,7 @@ fn a_log_in_use_and_one_at_rest_look_the_same() {
             .replace("<project>  waiting", "<project>  running");
         assert_eq!(*in_use, at_rest, "{command}");
     }
-    world.call("why manual").exits(0).says("It was at: session 1.");
+    world.call("why manual").exits(0).says("It was at: session 1, since");
     world.call("list").exits(0).says("no process runs this log now");
     assert_eq!(world.json("list")["is_running"], false);
 }

@@ -42,22 +42,22 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn expect(command: &str, exit_code: i32, expected: Option<Lacks>) {
+    fn expect(command: &str, exit_code: i32, expected: Option<&Lacks>) {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir(tree.path().join("acceptance")).unwrap();
         std::fs::write(tree.path().join("acceptance/there.sh"), "").unwrap();
         let is_protected = |path: &Path| path.starts_with("acceptance") && path.iter().count() > 1;
         let found =
             of(command, Some(exit_code), tree.path(), is_protected, OsStr::new("/usr/bin:/bin"));
-        assert_eq!(found, expected, "{command}");
+        assert_eq!(found.as_ref(), expected, "{command}");
     }
 
     #[test]
     fn a_missing_protected_file_is_found_in_any_word() {
         let file = |path: &str| Some(Lacks::File { path: path.into() });
-        expect("sh acceptance/login.sh", 2, file("acceptance/login.sh"));
-        expect("cd x && ./acceptance/a.sh; true", 127, file("acceptance/a.sh"));
-        expect("run --with=acceptance/a.sh", 1, file("acceptance/a.sh"));
+        expect("sh acceptance/login.sh", 2, file("acceptance/login.sh").as_ref());
+        expect("cd x && ./acceptance/a.sh; true", 127, file("acceptance/a.sh").as_ref());
+        expect("run --with=acceptance/a.sh", 1, file("acceptance/a.sh").as_ref());
         expect("sh acceptance/there.sh", 1, None);
         expect("sh tests/new.sh", 127, None);
     }
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_missing_program_is_a_bare_name_outside_of_the_search_path() {
         let program = Some(Lacks::Program { name: "no-such-program".into() });
-        expect("no-such-program --test", 127, program);
+        expect("no-such-program --test", 127, program.as_ref());
         expect("no-such-program", 1, None);
         expect("./target/app", 127, None);
         expect("sh run.sh", 127, None);
