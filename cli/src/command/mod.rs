@@ -44,10 +44,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         command => command,
     };
     let data_dir = place::data_dir(arguments.data_dir.as_deref())?;
-    if place::data_dir(
-        std::env::var_os("LONGHAUL_HOME").filter(|home| !home.is_empty()).as_deref().map(Path::new),
-    )? != data_dir
-    {
+    // Without the argument, advised commands find the data directory as this one does.
+    let variable = std::env::var_os("LONGHAUL_HOME").filter(|home| !home.is_empty());
+    let usual = place::data_dir(variable.as_deref().map(Path::new)).ok();
+    if usual.as_ref() != Some(&data_dir) {
         term::advise_data_dir(advice::quoted(&data_dir.to_string_lossy()));
     }
     let outcome = run_on(&data_dir, command).await;
