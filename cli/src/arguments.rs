@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Run(Run),
     /// Run many projects under one id, in the order of their dependencies; repeat it to continue
     Batch(Batch),
-    /// Show the status of a project, also while another process runs it
+    /// Show the status of a project, or a table of all projects, also while a process runs them
     Status(Show),
     /// Read and change the features of a project
     Feature(Feature),
@@ -152,9 +152,11 @@ pub(crate) struct Run {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// The project
-    #[arg(default_value = ".")]
-    pub(crate) dir: PathBuf,
+    /// The project [default: the one here; outside of a project, a table of all]
+    pub(crate) dir: Option<PathBuf>,
+    /// A table of all projects
+    #[arg(short, long, conflicts_with = "dir")]
+    pub(crate) all: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

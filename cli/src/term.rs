@@ -2,6 +2,7 @@
 
 mod clean;
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -42,10 +43,26 @@ pub(crate) fn start_log(verbose: u8) {
         .try_init();
 }
 
+/// The data directory as it was given on the command line, quoted for a shell.
+static DATA_DIR: OnceLock<String> = OnceLock::new();
+
+/// Sets the data directory that advised commands name.
+pub(crate) fn advise_data_dir(quoted: String) {
+    let _ = DATA_DIR.set(quoted);
+}
+
+/// A text whose advised commands name the data directory of this command.
+fn advised(text: &str) -> Cow<'_, str> {
+    match DATA_DIR.get() {
+        None => text.into(),
+        Some(dir) => text.replace("`longhaul ", &format!("`longhaul --data-dir {dir} ")).into(),
+    }
+}
+
 /// Prints a line on standard error.
 pub(crate) fn say(line: impl std::fmt::Display) {
     // A closed standard error is not an error.
-    let _ = writeln!(std::io::stderr(), "{}", clean(&line.to_string()));
+    let _ = writeln!(std::io::stderr(), "{}", clean(&advised(&line.to_string())));
 }
 
 /// Prints a notice about a wait.
@@ -59,7 +76,7 @@ static UNWRITABLE: OnceLock<std::io::Error> = OnceLock::new();
 /// Prints text for people on standard output. A failed write does not stop the command; `ending`
 /// reports it.
 pub(crate) fn print(text: impl std::fmt::Display) {
-    pass_on(format!("{}\n", clean(&text.to_string())).as_bytes());
+    pass_on(format!("{}\n", clean(&advised(&text.to_string()))).as_bytes());
 }
 
 /// Prints data for programs on standard output: unchanged, unless it is a terminal.

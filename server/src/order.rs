@@ -70,10 +70,8 @@ impl Order {
     pub fn remark(&self) -> &'static str {
         match self {
             Self::Pause => "a session that is under way ends first",
-            Self::Resume => "`longhaul run` continues runs without a process",
-            Self::Cancel | Self::Terminate => {
-                "the work is kept; `longhaul run` continues a project"
-            }
+            Self::Resume => "",
+            Self::Cancel | Self::Terminate => "the work is kept",
             Self::Signal { .. } => "the workflow takes it when it looks at its mailbox",
             Self::Steer { .. } => "the agent is told at the beginning of its next session",
             Self::Approve => "it is merged when its turn comes",

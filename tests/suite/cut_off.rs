@@ -124,5 +124,5 @@ fn lines_of_progress_are_nothing_but_lines() {
         "{}",
         said.out
     );
-    world.longhaul.call(&["batch", &plan]).exits(0).says("batch nightly: 1 project, 1 passed");
+    world.longhaul.call(&["batch", &plan]).exits(0).says("batch nightly: 1 project, 1 done");
 }

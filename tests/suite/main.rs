@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod activities;
+mod advice;
 mod again;
 mod asked;
 mod batch;
@@ -37,6 +38,7 @@ mod sandbox;
 mod secrets;
 mod sessions;
 mod setups;
+mod states;
 mod steer;
 mod tamper;
 mod terminate;

@@ -67,7 +67,7 @@ fn what_is_missing_where_it_is_merged_is_told_to_the_agent() {
     world.project.commit("A feature that needs what nobody can get");
     world.run().exits(0);
     let prompt = fs::read_to_string(world.project.place().join("prompt")).unwrap();
-    assert!(prompt.contains("setup") && prompt.contains("no lost"), "{prompt}");
+    assert!(prompt.contains("The set-up script failed") && prompt.contains("no lost"), "{prompt}");
     assert_eq!(world.project.marks().len(), 2);
 }
 

@@ -76,8 +76,10 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         retry::refresh(context, work).await?;
     }
     retry::baseline(context, work).await?;
-    if !worktree.has_work {
-        notice::base(context, work).await?;
+    if !worktree.has_work
+        && let Some(reason) = notice::base(context, work).await?
+    {
+        return Ok(work.blocked(reason));
     }
 
     // Unlanded work of an earlier run is checked before an agent is paid to do it again.

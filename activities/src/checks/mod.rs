@@ -2,6 +2,7 @@
 //! result.
 
 mod held_out;
+mod lacks;
 mod setup;
 
 use std::path::{Path, PathBuf};
@@ -195,7 +196,13 @@ impl ChecksHandler {
                 tree.begin_held_out()?;
             }
             let evidence = self.check(input, check, tree.path(), attempt).await?;
-            report.evidence.push(Evidence { put_back, ..evidence });
+            let lacks = (mode == Mode::Base && !evidence.passed()).then(|| {
+                let env = Environment::chosen(&input.pass_env);
+                let search = env.get("PATH").unwrap_or_default();
+                let is_protected = |path: &Path| guard.covers(path);
+                lacks::of(&check.run, evidence.exit_code, tree.path(), is_protected, search)
+            });
+            report.evidence.push(Evidence { put_back, lacks: lacks.flatten(), ..evidence });
         }
         Ok(report)
     }
@@ -225,5 +232,7 @@ fn evidence(name: &str, command: &str, commit: &str, finished: Finished) -> Evid
         log: finished.log.to_string_lossy().into_owned(),
         held_out: None,
         put_back: Vec::new(),
+        is_setup: false,
+        lacks: None,
     }
 }

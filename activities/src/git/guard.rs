@@ -72,6 +72,13 @@ impl WorkTree {
     }
 }
 
+impl Guard<'_> {
+    /// Whether a path, relative to the top, is protected.
+    pub(crate) fn covers(&self, path: &Path) -> bool {
+        self.search.protected.covers(path.as_os_str().as_encoded_bytes())
+    }
+}
+
 /// The part of a glob before the first component that is a pattern.
 fn fixed_part(glob: &str) -> PathBuf {
     let parts = glob.trim_start_matches("./").split('/');

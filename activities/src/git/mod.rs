@@ -52,6 +52,7 @@ mod tidy;
 mod tip;
 mod tree;
 mod trees;
+mod waiting;
 mod work;
 
 use std::collections::HashMap;
@@ -82,6 +83,7 @@ pub use repository::{
 };
 pub use rewind::TakeBack;
 pub use rollback::WayBack;
+pub use waiting::is_work_waiting;
 pub(crate) use work::{Wanted, WorkTree};
 
 use crate::disk::Disk;

@@ -188,6 +188,8 @@ pub(crate) fn evidence(name: &str, exit_code: i32, output: &str) -> Evidence {
     Evidence {
         held_out: None,
         put_back: Vec::new(),
+        is_setup: false,
+        lacks: None,
         name: name.into(),
         command: format!("./{name}.sh"),
         commit: "c".into(),

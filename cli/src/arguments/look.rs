@@ -41,7 +41,7 @@ pub(crate) enum Look {
 }
 
 fn state() -> impl TypedValueParser<Value = State> {
-    let names = PossibleValuesParser::new(State::ALL.map(State::as_str));
+    let names = PossibleValuesParser::new(State::ALL.map(State::word));
     names.map(|name| name.parse().expect("one of the possible values"))
 }
 
@@ -68,6 +68,9 @@ pub(crate) struct List {
     /// Only runs with this label; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
+    /// Also runs that a later run of their feature superseded
+    #[arg(short, long)]
+    pub(crate) all: bool,
     /// Maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use chrono::TimeDelta;
 use longhaul_engine::RequestedBy;
-use longhaul_server::Limits;
+use longhaul_server::{Limits, SetLimits};
 
 /// The requester, and the reason.
 #[derive(Debug, clap::Args)]
@@ -51,9 +51,9 @@ pub(crate) struct OneRun {
 /// Concurrency limits over all projects.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AtOnce {
-    /// Maximum number of agents that work at once, in all projects together
-    #[arg(long = "max-agents", default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) agents: u32,
+    /// Maximum number of agents that work at once, in all projects together [default: 8]
+    #[arg(long = "max-agents", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) agents: Option<u32>,
     /// Maximum number of checks that run at once, in all projects together [default: the number of
     /// processors]
     #[arg(long = "max-checks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -65,9 +65,18 @@ impl AtOnce {
     pub(crate) fn limits(&self) -> Limits {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         Limits {
-            agents: self.agents as usize,
+            agents: self.agents.map_or(8, |agents| agents as usize),
             checks: self.checks.map_or(processors, |checks| checks as usize),
         }
+    }
+
+    /// The change of the limits of a process that runs the log already; `None`: none was given.
+    pub(crate) fn change(&self) -> Option<SetLimits> {
+        let change = SetLimits {
+            agents: self.agents.map(|agents| agents as usize),
+            checks: self.checks.map(|checks| checks as usize),
+        };
+        (self.agents.is_some() || self.checks.is_some()).then_some(change)
     }
 }
 

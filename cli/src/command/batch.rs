@@ -28,16 +28,21 @@ pub(super) use report::Report;
 pub(super) struct Asked {
     pub(super) id: String,
     pub(super) plan: Plan,
+    /// The absolute path of the file.
+    pub(super) file: Option<String>,
 }
 
 pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
-    let asked = file::read(&arguments.file).await?;
+    let mut asked = file::read(&arguments.file).await?;
+    let path = arguments.file.canonicalize().ok();
+    asked.file = path.map(|path| path.to_string_lossy().into_owned());
     if arguments.detach {
         return detach::run(data_dir, arguments, &asked).await;
     }
     let mut changes = Changes::new(arguments.progress);
-    let limits = arguments.limits.limits();
-    let Some(standing) = wait::until_done(data_dir, limits, &asked, &mut changes).await? else {
+    let Some(standing) =
+        wait::until_done(data_dir, &arguments.limits, &asked, &mut changes).await?
+    else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
@@ -57,7 +62,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
 
 /// Submits the batch and returns the id of the submission.
 async fn submit(access: &Client, asked: &Asked) -> Result<String> {
-    let submit = SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone() };
+    let submit =
+        SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone(), file: asked.file.clone() };
     let Submitted { submission, known } = super::call(access, submit).await?;
     let id = &asked.id;
     let all = asked.plan.projects.len();

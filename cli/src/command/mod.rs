@@ -10,6 +10,7 @@ mod init;
 mod look;
 mod maintenance;
 mod named;
+mod overview;
 mod owner;
 mod reconcile;
 mod rewind;
@@ -28,7 +29,7 @@ use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
 use crate::place;
 use crate::term;
-use longhaul_server::{Client, Error, Order, Request, RequestError, refuse_out_of_reach};
+use longhaul_server::{Client, Error, Order, Request, RequestError, advice, refuse_out_of_reach};
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
@@ -43,6 +44,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         command => command,
     };
     let data_dir = place::data_dir(arguments.data_dir.as_deref())?;
+    // Without the argument, advised commands find the data directory as this one does.
+    let variable = std::env::var_os("LONGHAUL_HOME").filter(|home| !home.is_empty());
+    let usual = place::data_dir(variable.as_deref().map(Path::new)).ok();
+    if usual.as_ref() != Some(&data_dir) {
+        term::advise_data_dir(advice::quoted(&data_dir.to_string_lossy()));
+    }
     let outcome = run_on(&data_dir, command).await;
     if outcome.is_err() {
         // A sandbox hides the project's repository, too, which looks damaged then.

@@ -7,6 +7,7 @@ use longhaul_engine::RunId;
 
 use crate::exit::usage;
 use crate::place::{self, Project};
+use longhaul_server::advice;
 use longhaul_server::views::{FindProject, FindRun, Name, Nameless, Unknown};
 use longhaul_server::{Client, Error, RequestError};
 
@@ -73,7 +74,8 @@ pub(super) fn sentence(unknown: &Unknown) -> String {
     let (what, list) = match why {
         Nameless::NoRun => {
             return format!(
-                "the feature `{name}` has had no run yet: `longhaul why {name}` says why"
+                "the feature `{name}` has had no run yet: {} says why",
+                advice::command(["why", meant.first().unwrap_or(name)])
             );
         }
         Nameless::Several => {

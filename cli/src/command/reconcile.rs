@@ -20,7 +20,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> 
     let landed = arguments.landed;
     let reconcile =
         longhaul_server::Reconcile { run: run.clone(), landed, output, request: request.clone() };
-    let waits = super::call(&access, reconcile).await?.waits;
+    let waits = super::call(&access, reconcile).await?.waits();
     let word = if landed { "landed" } else { "not landed" };
     term::say(format!("run {run}: recorded as {word}; it continues when its project runs"));
     if arguments.output == Output::Json {

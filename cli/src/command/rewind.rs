@@ -14,6 +14,7 @@ use crate::document;
 use crate::exit::{Exit, operational};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::advice;
 use longhaul_server::{
     Error, Fork, Forked, From, Gone, Limits, ListCheckpoints, RollBack, RolledBack, Row,
     TakeCheckpoint, Taken,
@@ -45,7 +46,7 @@ pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit>
 }
 
 pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
-    let project = Project::at(&arguments.dir).await?.id;
+    let Project { id: project, root } = Project::at(&arguments.dir).await?;
     let request = arguments.asked.request();
     let roll_back = RollBack { project, to: arguments.to, request: request.clone() };
     // Fails without a log, because owning the log would create one.
@@ -59,7 +60,7 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
         })
     });
     let Some(rolled_back) = rolled_back.await? else { return Ok(Exit::Suspended) };
-    show_rollback(rolled_back, &request, arguments.output)
+    show_rollback(rolled_back, &root, &request, arguments.output)
 }
 
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
@@ -132,7 +133,8 @@ fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Ex
         .as_ref()
         .map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
     term::say(format!(
-        "{run}: continues from {origin}@{position} {on}; `longhaul run` continues it if no process runs it now"
+        "{run}: continues from {origin}@{position} {on}; {} says how it continues",
+        advice::on("why", &run)
     ));
     match output {
         Output::Table => term::print(run.to_string()),
@@ -146,11 +148,17 @@ fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-fn show_rollback(rolled_back: RolledBack, request: &RequestedBy, output: Output) -> Result<Exit> {
+fn show_rollback(
+    rolled_back: RolledBack,
+    root: &Path,
+    request: &RequestedBy,
+    output: Output,
+) -> Result<Exit> {
     let RolledBack { to, kept, undone } = rolled_back;
     let shown = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
     term::say(format!(
-        "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; `longhaul run` continues from there"
+        "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; {} continues from there",
+        advice::run(root)
     ));
     if output == Output::Json {
         let RequestedBy { by, why } = request;

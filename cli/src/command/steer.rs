@@ -6,11 +6,11 @@ mod targets;
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_engine::{RequestedBy, RunId};
+use longhaul_engine::RequestedBy;
 
 use crate::arguments::{self, Signal, Steer, Tell, Text};
 use crate::exit::{Exit, usage};
-use longhaul_server::{Client, Delivered, Error, Order, RequestError};
+use longhaul_server::{Client, Delivered, Error, Order, Receiver, RequestError};
 
 pub(super) use report::ToldDocument;
 use report::{Line, Outcome};
@@ -32,7 +32,7 @@ pub(super) async fn answer(
     order: Order,
 ) -> Result<Exit> {
     if order == Order::Deny && answer.tell.asked.why.trim().is_empty() {
-        return Err(usage("give a reason: `longhaul deny FEATURE --why TEXT`"));
+        return Err(usage("give a reason with --why TEXT"));
     }
     tell(data_dir, &answer.targets, &answer.tell, &order).await
 }
@@ -104,11 +104,10 @@ async fn tell_one(
     order: &Order,
     request: &RequestedBy,
 ) -> Result<Vec<Line>> {
-    let line =
-        |run: Option<RunId>, outcome, waits| Line { asked: asked.clone(), run, outcome, waits };
+    let line = |run, outcome| Line { asked: asked.clone(), run, outcome, waits: false, root: None };
     let target = match run {
         Ok(run) => run,
-        Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason), false)]),
+        Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason))]),
     };
     let steer = longhaul_server::Steer {
         target: target.clone(),
@@ -116,14 +115,16 @@ async fn tell_one(
         request: request.clone(),
         dry_run,
     };
-    let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome, false)]);
+    let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome)]);
     match access.call(steer).await {
-        Ok(Delivered { runs, .. }) if runs.is_empty() => {
+        Ok(Delivered { runs }) if runs.is_empty() => {
             not_told(Outcome::Refused("nothing of it is going on".into()))
         }
-        Ok(Delivered { runs, waits }) => {
+        Ok(Delivered { runs }) => {
             let outcome = || if dry_run { Outcome::WouldBe } else { Outcome::Told };
-            Ok(runs.into_iter().map(|run| line(Some(run), outcome(), waits)).collect())
+            let told =
+                |Receiver { run, waits, root }| Line { waits, root, ..line(Some(run), outcome()) };
+            Ok(runs.into_iter().map(told).collect())
         }
         Err(Error::Request(error)) => match error {
             // No run was started in the directory of the project yet.

@@ -144,7 +144,7 @@ pub(super) fn colour(state: &str) -> Colour {
     match state {
         "passed" | "done" => Colour::Green,
         "running" => Colour::Blue,
-        "blocked" | "failed" | "parked" => Colour::Red,
+        "blocked" | "failed" | "parked" | "needs attention" => Colour::Red,
         "paused" | "cancelled" => Colour::Yellow,
         _ => Colour::Dim,
     }
@@ -155,12 +155,17 @@ pub(super) fn safe(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// The beginning of a string, at most `room` characters.
+/// The beginning of a string, at most `room` characters; a command in backticks is whole or absent.
 pub(super) fn short(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
     }
-    let start: String = text.chars().take(room.saturating_sub(1)).collect();
+    let mut start: String = text.chars().take(room.saturating_sub(1)).collect();
+    if start.matches('`').count() % 2 == 1
+        && let Some(at) = start.rfind("`longhaul ")
+    {
+        start.truncate(at);
+    }
     format!("{}…", start.trim_end())
 }
 
@@ -222,6 +227,7 @@ mod tests {
     fn control_characters_do_nothing() {
         assert_eq!(safe("a\x1b[31mb\nc"), "a [31mb c");
         assert_eq!(short("abcdef", 4), "abc…");
+        assert_eq!(short("it waits: `longhaul approve shop/login/1`", 24), "it waits:…");
     }
 
     fn row(cells: [&str; 3]) -> Vec<String> {

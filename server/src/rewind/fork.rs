@@ -14,6 +14,7 @@ use longhaul_workflows::feature::{
 };
 use longhaul_workflows::project::Forked as ForkNotice;
 
+use crate::advice;
 use crate::pruned;
 
 use super::{Fork, Forked, From, edit};
@@ -98,7 +99,8 @@ impl Service {
         let summary = self.known(&run).await?;
         if summary.workflow != FeatureWorkflow::NAME {
             return Err(RequestError::refused(format!(
-                "{run} is a project, and no run of a feature; `longhaul rollback DIR --to COMMIT` takes a project back"
+                "{run} is a {}, and no run of a feature",
+                summary.workflow
             )));
         }
         if let Some(at) = pruned::at(&summary) {
@@ -191,8 +193,13 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
     let has_landed =
         checkpoints(segment).iter().any(|step| step.is_landing() && step.position <= asked);
     let back = format!(
-        "; `longhaul rollback DIR --to {}` goes back to where it landed",
-        origin.brief.feature.id
+        "; {} goes back to where it landed",
+        advice::command([
+            "rollback",
+            origin.brief.project.root.as_str(),
+            "--to",
+            origin.brief.feature.id.as_str(),
+        ])
     );
     let back = if has_landed { back } else { String::new() };
     Err(format!(

@@ -15,6 +15,7 @@ use longhaul_workflows::project::{
 };
 
 use super::{RollBack, RolledBack};
+use crate::advice;
 use crate::order::Order;
 use crate::request::RequestError;
 use crate::service::Service;
@@ -36,7 +37,7 @@ impl Service {
         };
         if matches!(summary.status, Status::Paused(_)) || self.is_to_pause(&project).await? {
             let reason =
-                format!("project {project} is paused: `longhaul resume {}` first", view.root);
+                format!("project {project} is paused: {} first", advice::on("resume", &project));
             return Err(RequestError::Held { reason });
         }
         let landed =

@@ -554,6 +554,8 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
         report.evidence.push(Evidence {
             held_out: None,
             put_back: Vec::new(),
+            is_setup: false,
+            lacks: None,
             name: check.name.clone(),
             command: check.run.clone(),
             commit: input.commit.clone(),

@@ -399,6 +399,8 @@ fn evidence(check: &Check, commit: &str, failure: Option<&str>) -> Evidence {
     Evidence {
         held_out: None,
         put_back: Vec::new(),
+        is_setup: false,
+        lacks: None,
         name: check.name.clone(),
         command: check.run.clone(),
         commit: commit.into(),

@@ -53,7 +53,15 @@ fn never_run(world: &World) {
 fn stands(world: &World) {
     let run = ["run .", "run . -o json", "narrow run .", "run <place>", "run . <place>"];
     world.transcript("run/run", &run);
-    let status = ["status .", "status . -o json", "narrow status .", "status <place>"];
+    let status = [
+        "status .",
+        "status . -o json",
+        "narrow status .",
+        "status <place>",
+        "status --all",
+        "status --all -o json",
+        "narrow status --all",
+    ];
     world.transcript("run/status", &status);
     let doctor = ["doctor .", "doctor . -o json"];
     world.transcript("run/doctor", &doctor);

@@ -125,6 +125,28 @@ pub struct Evidence {
     /// relative to the root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
+    /// Whether it is the set-up script of the project, without which checks prove little.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_setup: bool,
+    /// What it lacks and an agent cannot provide. Only sought before any work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<Lacks>,
+}
+
+/// What a check needs and an agent cannot provide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "lacks", rename_all = "snake_case")]
+pub enum Lacks {
+    /// A protected file that does not exist.
+    File {
+        /// The file, relative to the root.
+        path: String,
+    },
+    /// A program that is not in the search path.
+    Program {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// The part of a check that is held out from agents.
@@ -140,6 +162,14 @@ impl Evidence {
     /// Whether the check passed.
     pub fn passed(&self) -> bool {
         self.exit_code == Some(0)
+    }
+
+    /// What it is, for people: the check or the set-up script.
+    pub fn subject(&self) -> String {
+        if self.is_setup {
+            return "the set-up script".into();
+        }
+        format!("the check `{}`", self.name)
     }
 
     /// How it ended, for people: `exit code 1`.

@@ -37,8 +37,8 @@ mod tool;
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, WentBack};
 pub use checks::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput,
-    SetupReport,
+    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, Lacks, RunChecks, RunSetup,
+    SetupInput, SetupReport,
 };
 pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use driven::{AgentFacts, AgentOutcome, AgentProgress};

@@ -38,13 +38,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     let log = File::options().create(true).append(true).open(&path);
     let log = log.with_context(|| format!("cannot write {}", path.display()))?;
     let file = std::path::absolute(&arguments.file).context("cannot tell where the file is")?;
-    let limits = arguments.limits.limits();
+    let limits = &arguments.limits;
     let numbers = [("--max-agents", limits.agents), ("--max-checks", limits.checks)];
+    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, number?)));
     let mut args: Vec<OsString> =
         vec!["--data-dir".into(), data_dir.into(), "batch".into(), file.into(), "--wait".into()];
-    args.extend(
-        numbers.into_iter().flat_map(|(name, number)| [name.into(), number.to_string().into()]),
-    );
+    args.extend(numbers.flat_map(|(name, number)| [name.into(), number.to_string().into()]));
     if let Some(junit) = &arguments.junit {
         args.extend(["--junit".into(), std::path::absolute(junit)?.into()]);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use chrono::{DateTime, Utc};
-use longhaul_workflows::projection::State;
+use longhaul_workflows::projection::{ProjectState, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,8 +29,8 @@ pub(in crate::command) struct ProgressLine {
 #[serde(untagged)]
 pub(super) enum Change {
     Project {
-        /// `waiting`, `working`, `passed`, `blocked`, `suspended` or `refused`.
-        state: String,
+        /// Its state.
+        state: ProjectState,
     },
     Feature {
         /// Its id.
@@ -70,8 +70,8 @@ impl Changes {
     }
 
     /// Shows the new state of a project.
-    pub(super) fn project(&mut self, name: &str, state: &str) -> Result<()> {
-        self.say(name, "", Change::Project { state: state.to_owned() })
+    pub(super) fn project(&mut self, name: &str, state: ProjectState) -> Result<()> {
+        self.say(name, "", Change::Project { state })
     }
 
     /// Shows the changed features of a project.

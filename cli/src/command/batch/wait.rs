@@ -4,19 +4,17 @@
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_workflows::batch::ProjectState;
 
+use crate::arguments::AtOnce;
 use crate::command::{call, owner, run};
 use crate::term;
-use longhaul_server::status::StatusDocument;
-use longhaul_server::{BatchStanding, BatchStatus, Client, Limits, Service};
+use longhaul_server::{BatchStanding, BatchStatus, Client, Service};
 
 use super::{Asked, Changes, submit};
 
 /// A settled batch, with the states of its projects in the order of the file.
 pub(super) struct Done {
     pub(super) standing: BatchStanding,
-    pub(super) documents: Vec<StatusDocument>,
     /// Whether it ended before it read the submission.
     pub(super) is_held: bool,
 }
@@ -24,7 +22,7 @@ pub(super) struct Done {
 /// Submits a batch and waits for it; `None` if this process is asked to end.
 pub(super) async fn until_done(
     data_dir: &Path,
-    limits: Limits,
+    limits: &AtOnce,
     asked: &Asked,
     changes: &mut Changes,
 ) -> Result<Option<Done>> {
@@ -32,6 +30,7 @@ pub(super) async fn until_done(
         let submission = submit(access, asked).await?;
         let Some(service) = service else {
             term::say("another Longhaul runs this log: it carries the batch on");
+            owner::change_limits(access, limits).await?;
             return watch(access, asked, &submission, changes).await;
         };
         let mut others = run::Others::of(service, access);
@@ -43,7 +42,7 @@ pub(super) async fn until_done(
             tokio::time::sleep(run::LOOK).await;
         }
     };
-    owner::join_or_own(data_dir, limits, work).await
+    owner::join_or_own(data_dir, limits.limits(), work).await
 }
 
 async fn watch(
@@ -53,11 +52,11 @@ async fn watch(
     changes: &mut Changes,
 ) -> Result<Done> {
     let mut watch = access.watch(BatchStatus { batch: asked.id.clone() }).await?;
-    while let Some(mut standing) = watch.next().await? {
+    while let Some(standing) = watch.next().await? {
         for entry in &standing.view.plan.projects {
-            let state = standing.states.get(&entry.name).unwrap_or(&ProjectState::Waiting);
-            changes.project(entry.name.as_str(), state.as_str())?;
-            if let Some(document) = standing.projects.get(&entry.name) {
+            let document = standing.projects.get(&entry.name);
+            changes.project(entry.name.as_str(), standing.state(&entry.name))?;
+            if let Some(document) = document {
                 changes.features(entry.name.as_str(), document)?;
             }
         }
@@ -70,9 +69,7 @@ async fn watch(
                 ));
             }
             changes.finish();
-            let names = standing.view.plan.projects.iter().map(|entry| &entry.name);
-            let documents = names.filter_map(|name| standing.projects.remove(name)).collect();
-            return Ok(Done { standing, documents, is_held });
+            return Ok(Done { standing, is_held });
         }
     }
     anyhow::bail!("no process carries the batch {} on", asked.id)

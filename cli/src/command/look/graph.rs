@@ -51,10 +51,12 @@ async fn document(data_dir: &Path, project: &Project) -> Result<GraphDocument> {
 /// The fill and border colours of a state.
 fn colours(state: State) -> (&'static str, &'static str) {
     match state {
-        State::Passed => ("#d7f0d9", "#2e7d32"),
+        State::Passed | State::Done => ("#d7f0d9", "#2e7d32"),
         State::Pending => ("#ffffff", "#616161"),
         State::Waiting => ("#f0f0f0", "#9e9e9e"),
-        State::Blocked | State::Failed | State::Cancelled => ("#fbdcdc", "#c62828"),
+        State::Blocked | State::Failed | State::Cancelled | State::NeedsAttention => {
+            ("#fbdcdc", "#c62828")
+        }
         State::Running | State::Paused | State::Parked => ("#d6e6fb", "#1565c0"),
     }
 }

@@ -63,8 +63,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
             }
             if arguments.follow && is_stopped {
                 term::say(format!(
-                    "{} is open, but no process runs it: `longhaul run` continues it",
-                    name.text
+                    "{} is open, but no process runs it: {} says how it continues",
+                    name.text,
+                    super::why_of(&name)
                 ));
                 return Ok(Exit::Suspended);
             }

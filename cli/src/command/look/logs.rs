@@ -58,8 +58,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         }
         if !document.is_running {
             term::say(format!(
-                "{} is open, but no process runs it: `longhaul run` continues it",
-                follower.name.text
+                "{} is open, but no process runs it: {} says how it continues",
+                follower.name.text,
+                super::why_of(&follower.name)
             ));
             return Ok(Exit::Suspended);
         }

@@ -53,6 +53,8 @@ fn text(terminal: Terminal, runs: &[Branch]) -> String {
             .as_deref()
             .map(|step| format!(": {}", terminal::safe(step)))
             .unwrap_or_default();
+        let superseded = run.run.superseded_by.as_ref().map(|_| " (superseded)");
+        let step = format!("{}{step}", superseded.unwrap_or_default());
         let rest = terminal::short(&step, room.saturating_sub(head.chars().count()).max(2));
         let rest =
             if terminal.is_narrow() && rest.chars().count() < 4 { String::new() } else { rest };

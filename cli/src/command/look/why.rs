@@ -58,7 +58,7 @@ async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
     let feature = features.iter().find(|feature| feature.id.as_str() == arguments.one.run)?;
     let project = Project::at(&root).await.ok()?;
     let state = ProjectView::default().with_list(features.clone()).state(&feature.id);
-    Some(why::of_list(feature.id.as_str(), &project.id, state, has_run))
+    Some(why::of_list(feature.id.as_str(), &project.id, &root, state, has_run))
 }
 
 fn text(terminal: Terminal, document: &WhyDocument) -> String {

@@ -1,5 +1,7 @@
 //! The report of an order, one line per run.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use longhaul_engine::{RequestedBy, RunId};
 use schemars::JsonSchema;
@@ -10,7 +12,7 @@ use crate::command::terminal;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::Order;
+use longhaul_server::{Order, advice};
 
 /// The report of an order.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -36,7 +38,7 @@ impl<'a> ToldDocument<'a> {
         request: &'a RequestedBy,
     ) -> Self {
         let RequestedBy { by, why } = request;
-        let line = ToldLine { asked: run, run, result: "told", waits, reason: None };
+        let line = ToldLine { asked: run, run, result: ToldResult::Told, waits, reason: None };
         Self { order, by, why, dry_run: false, runs: vec![line] }
     }
 }
@@ -48,12 +50,30 @@ struct ToldLine<'a> {
     asked: &'a str,
     /// The id of the run; for an unresolved name, the name.
     run: &'a str,
-    /// `told`, `would_be_told`, `so_already`, `unknown`, `refused` or `held`.
-    result: &'a str,
+    /// The result.
+    result: ToldResult,
     /// Whether the order stays unread until a process runs the log.
     waits: bool,
     /// Why it had no effect or was refused, or the action that a person must take first.
     reason: Option<&'a str>,
+}
+
+/// The result of an order to one run.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum ToldResult {
+    /// The run received it.
+    Told,
+    /// A dry run: the run would receive it.
+    WouldBeTold,
+    /// The run is in the requested state already.
+    SoAlready,
+    /// There is no such run.
+    Unknown,
+    /// It does not apply to this run.
+    Refused,
+    /// A person must act first.
+    Held,
 }
 
 /// The result for one name.
@@ -65,6 +85,8 @@ pub(super) struct Line {
     pub(super) outcome: Outcome,
     /// Whether the order stays unread until a process runs the log.
     pub(super) waits: bool,
+    /// The checkout of its project.
+    pub(super) root: Option<String>,
 }
 
 pub(super) enum Outcome {
@@ -80,6 +102,12 @@ pub(super) enum Outcome {
 impl Line {
     fn is_told(&self) -> bool {
         matches!(self.outcome, Outcome::Told | Outcome::WouldBe | Outcome::SoAlready(_))
+    }
+
+    /// Whether another line is about a run below its run.
+    fn covers(&self, other: &Self) -> bool {
+        let (Some(run), Some(other)) = (&self.run, &other.run) else { return false };
+        run != other && other.is_within(run.as_str())
     }
 
     fn name(&self) -> &str {
@@ -103,12 +131,12 @@ impl Line {
 
     fn told(&self) -> ToldLine<'_> {
         let (result, reason) = match &self.outcome {
-            Outcome::Told => ("told", None),
-            Outcome::WouldBe => ("would_be_told", None),
-            Outcome::SoAlready(reason) => ("so_already", Some(reason)),
-            Outcome::Unknown(reason) => ("unknown", Some(reason)),
-            Outcome::Refused(reason) => ("refused", Some(reason)),
-            Outcome::Held(reason) => ("held", Some(reason)),
+            Outcome::Told => (ToldResult::Told, None),
+            Outcome::WouldBe => (ToldResult::WouldBeTold, None),
+            Outcome::SoAlready(reason) => (ToldResult::SoAlready, Some(reason)),
+            Outcome::Unknown(reason) => (ToldResult::Unknown, Some(reason)),
+            Outcome::Refused(reason) => (ToldResult::Refused, Some(reason)),
+            Outcome::Held(reason) => (ToldResult::Held, Some(reason)),
         };
         ToldLine {
             asked: &self.asked,
@@ -118,6 +146,30 @@ impl Line {
             reason: reason.map(String::as_str),
         }
     }
+}
+
+/// The most names in an advised command.
+const MOST_NAMES: usize = 5;
+
+/// The command that continues what was stopped, or runs what no process runs.
+fn next(lines: &[Line], order: &Order) -> String {
+    let told = || lines.iter().filter(|line| line.is_told());
+    let roots = |lines: &mut dyn Iterator<Item = &Line>| -> BTreeSet<String> {
+        lines.filter_map(|line| line.root.clone()).collect()
+    };
+    let (verb, names, what) = match order {
+        Order::Cancel => {
+            let projects = told().filter(|line| line.root.is_some());
+            let top = projects.filter(|line| !lines.iter().any(|other| other.covers(line)));
+            ("resume", top.map(|line| line.name().to_owned()).collect(), "continues it")
+        }
+        Order::Terminate => ("run", roots(&mut told()), "continues it"),
+        _ => ("run", roots(&mut told().filter(|line| line.waits)), "runs it"),
+    };
+    if names.is_empty() || names.len() > MOST_NAMES {
+        return String::new();
+    }
+    format!("{} {what}", advice::command(std::iter::once(verb.to_owned()).chain(names)))
 }
 
 /// 0: all received it; 5: some did; 3: none did, but a person can change that; 2: none did.
@@ -157,7 +209,12 @@ pub(super) fn print(
                 }
             }
             if lines.iter().any(Line::is_told) && !tell.dry_run {
-                term::say(order.remark());
+                let remarks = [order.remark().to_owned(), next(lines, order)];
+                let remarks: Vec<String> =
+                    remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
+                if !remarks.is_empty() {
+                    term::say(remarks.join("; "));
+                }
             }
         }
     }

@@ -104,13 +104,13 @@ fn line(
 
 fn sign(state: State) -> &'static str {
     match state {
-        State::Passed => "✓",
+        State::Passed | State::Done => "✓",
         State::Running => "▶",
         State::Paused => "‖",
         State::Parked => "?",
         State::Pending => "○",
         State::Waiting => "·",
-        State::Blocked | State::Failed | State::Cancelled => "✗",
+        State::Blocked | State::Failed | State::Cancelled | State::NeedsAttention => "✗",
     }
 }
 
