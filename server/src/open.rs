@@ -112,7 +112,7 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
             supervisor.clone(),
             git.clone(),
         ))
-        .with::<contracts::RunHook>(tools::ToolHandler::new(
+        .with::<contracts::RunHook>(tools::HookHandler::new(
             data_dir,
             supervisor.clone(),
             git.clone(),

@@ -1,5 +1,6 @@
 //! Hooks of the user: commands that watch a session, and may refuse its next step.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,15 +12,28 @@ use super::ToolHandler;
 use super::place::Fault;
 use super::ready::wanted;
 use super::shell::Command;
+use crate::git::GitHandlers;
+use crate::process::Supervisor;
 
 /// The exit code of a refusal.
 const REFUSED: i32 = 2;
 
+/// Runs hooks, in the same way as the tools of the agent.
+#[derive(Debug, Clone)]
+pub struct HookHandler(ToolHandler);
+
+impl HookHandler {
+    /// A handler that keeps its files in a data directory, which must exist.
+    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
+        Self(ToolHandler::new(data_dir, supervisor, git))
+    }
+}
+
 #[async_trait]
-impl Handler<RunHook> for ToolHandler {
+impl Handler<RunHook> for HookHandler {
     async fn perform(&self, input: HookInput, attempt: &Attempt) -> Result<HookOutcome, Failure> {
-        self.setup.runner.end_call(&attempt.key()).await?;
-        match self.run_hook(&input, attempt).await {
+        self.0.setup.runner.end_call(&attempt.key()).await?;
+        match self.0.run_hook(&input, attempt).await {
             Ok(refusal) => Ok(HookOutcome { refusal }),
             Err(Fault::Tool(text)) => {
                 Ok(HookOutcome { refusal: Some(format!("the hook could not run: {text}")) })

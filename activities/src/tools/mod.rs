@@ -32,6 +32,8 @@ use crate::machine;
 use crate::process::{Runner, Supervisor};
 use crate::project;
 
+pub use hook::HookHandler;
+
 use edit::{Edit, Site};
 use place::{Fault, Place};
 use ready::wanted;
