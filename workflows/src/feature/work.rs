@@ -91,6 +91,8 @@ impl Work {
             worktree: worktree.into(),
             commit: commit.into(),
             checks,
+            repeat: self.brief.settings.merge.repeat_gates,
+            list_file: self.brief.list_file.clone(),
             protected: self.brief.settings.protected(),
             pass_env: self.brief.settings.project.pass_env.clone(),
             confinement: self.brief.settings.gate_confinement(),
