@@ -32,7 +32,7 @@ impl Repository {
         self.keep_found(&tree, Kept { branch: &branch, rescue, commits }).await?;
         let _held = self.exclusive().await;
         tree.remove()?;
-        self.tree(&gates_tree(feature.as_str())).remove()?;
+        self.retire(&self.tree(&gates_tree(feature.as_str()))).await?;
         let mut changes = Vec::new();
         for fetched in fetched_refs(&tree.name()) {
             if let Some(commit) = self.commit_of(&fetched).await? {

@@ -48,6 +48,7 @@ mod rewind;
 mod rollback;
 mod seal;
 mod snapshot;
+mod spare;
 mod stale_locks;
 mod steady;
 mod tidy;
@@ -205,6 +206,7 @@ impl GitHandlers {
         let known: Vec<_> =
             self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for repository in known {
+            repository.remove_spares()?;
             let mut used = repository.trees();
             used.retain(|tree| tree.is_in_use().unwrap_or(false));
             if !used.is_empty() {

@@ -129,7 +129,8 @@ impl Tree {
     /// has kept them.
     /// `clean`: the option with which `git clean` removes untracked files; `None`: there are none.
     pub(super) async fn reset_to(&self, commit: &str, clean: Option<&str>) -> Result<(), Failure> {
-        files::write(&self.records.join(RESETTING), b"")?;
+        let mark = self.records.join(RESETTING);
+        std::fs::write(&mark, b"").map_err(|error| files::failed("write", &mark, &error))?;
         self.forget_checked()?;
         files::remove(&self.records.join("index.lock"))?;
         let reset = ["read-tree", "--reset", "-u", commit];
@@ -224,6 +225,7 @@ impl Tree {
     /// Removes everything that git does not track, ignored files too.
     pub(super) async fn empty(&self) -> Result<(), Failure> {
         files::remove(&self.records.join(SET_UP))?;
+        self.forget_checked()?;
         self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
     }
 
@@ -238,9 +240,8 @@ impl Tree {
 
     /// Whether checks have passed on this content, and nothing has changed the tree since.
     pub(super) fn has_checked(&self, content: &str) -> Result<bool, Failure> {
-        let is_usable = !self.records.join(HELD_OUT).exists() && !self.is_half_reset();
         let checked = files::read(&self.records.join(CHECKED))?;
-        Ok(is_usable && checked.is_some_and(|checked| checked == content.as_bytes()))
+        Ok(self.is_presentable() && checked.is_some_and(|checked| checked == content.as_bytes()))
     }
 
     /// Records that a held-out check runs in the tree.
@@ -265,6 +266,20 @@ impl Tree {
         for dir in [&self.path, &self.records] {
             std::fs::create_dir_all(dir)
                 .map_err(|error| files::failed("make the directory", dir, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a program left nothing in it that only a removal undoes.
+    pub(super) fn is_presentable(&self) -> bool {
+        !self.records.join(HELD_OUT).exists() && !self.is_half_reset() && self.path.is_dir()
+    }
+
+    /// Gives it the place of a missing tree. A crash in between leaves two incomplete trees, which
+    /// count as missing.
+    pub(super) fn rename_to(&self, other: &Self) -> Result<(), Failure> {
+        for (from, to) in [(&self.path, &other.path), (&self.records, &other.records)] {
+            std::fs::rename(from, to).map_err(|error| files::failed("rename", from, &error))?;
         }
         Ok(())
     }

@@ -80,6 +80,7 @@ impl GitHandlers {
             (tree, Some(held))
         } else {
             let tree = repository.tree(&gates_tree(&tree.name()));
+            repository.take_spare(&tree).await?;
             repository.ready(&tree, NewHead::Commit, commit).await?;
             (tree, None)
         };

@@ -397,7 +397,15 @@ impl World {
                     state.trees.insert(worktree.clone(), commit.clone());
                     let (tip, files, put_back, outside) =
                         (state.target.clone(), Vec::new(), Vec::new(), Vec::new());
-                    Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
+                    Ok(Merged::Candidate {
+                        commit,
+                        tip,
+                        worktree,
+                        files,
+                        same: false,
+                        put_back,
+                        outside,
+                    })
                 },
             ))
             .with::<Land>(self.does::<Land, _, _>(|_: &LandInput| String::new(), land))
@@ -466,6 +474,7 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
     for check in &input.checks {
         let passed = passes(check);
         report.evidence.push(Evidence {
+            reused: false,
             held_out: None,
             put_back: Vec::new(),
             name: check.name.clone(),

@@ -122,16 +122,19 @@ impl Work {
         }
     }
 
+    /// The baseline shows whether the machine still works, so it always runs.
     pub(super) fn baseline(&self, commit: &str) -> ChecksInput {
-        self.checks(&self.worktree, commit, self.brief.settings.baseline.clone())
+        let checks = self.brief.settings.baseline.clone();
+        ChecksInput { repeat: true, ..self.checks(&self.worktree, commit, checks) }
     }
 
     pub(super) fn gates(&self, commit: &str) -> ChecksInput {
-        self.gates_in(&self.worktree, commit)
+        self.checks(&self.worktree, commit, self.own_checks())
     }
 
-    pub(super) fn gates_in(&self, worktree: &str, commit: &str) -> ChecksInput {
-        self.checks(worktree, commit, self.own_checks())
+    /// The gates of a claim always run: a claim is checked again because it is in doubt.
+    pub(super) fn gates_of_claim(&self, worktree: &str, commit: &str) -> ChecksInput {
+        ChecksInput { repeat: true, ..self.checks(worktree, commit, self.own_checks()) }
     }
 
     /// The gates on the merged result: the feature's own, and those of finished features that the
