@@ -145,8 +145,11 @@ async fn calls(trace: &Path, program: Command) -> Result<Option<[usize; 3]>> {
         outcome => outcome?,
     }
     let text = fs::read_to_string(trace)?;
-    let is_sync = |line: &&str| ["fsync(", "fdatasync(", "syncfs("].iter().any(|it| line.contains(it));
-    let is_git = |line: &&str| line.contains("execve(\"") && line.contains("/git\", [") && !line.contains("ENOENT");
+    let is_sync =
+        |line: &&str| ["fsync(", "fdatasync(", "syncfs("].iter().any(|it| line.contains(it));
+    let is_git = |line: &&str| {
+        line.contains("execve(\"") && line.contains("/git\", [") && !line.contains("ENOENT")
+    };
     let syncs = text.lines().filter(is_sync);
     let log = syncs.clone().filter(|line| line.contains("/log/")).count();
     Ok(Some([text.lines().filter(is_git).count(), syncs.count(), log]))

@@ -289,7 +289,10 @@ mod tests {
             .unwrap()
             .iter()
             .map(|target| target["reached"].as_bool().unwrap());
-        assert_eq!(reached.collect::<Vec<_>>(), [true, false, false, true, true, false, true, false]);
+        assert_eq!(
+            reached.collect::<Vec<_>>(),
+            [true, false, false, true, true, false, true, false]
+        );
         let schema = schemars::schema_for!(Titled<Report>);
         let fields = schema.get("properties").and_then(|fields| fields.as_object()).unwrap();
         assert!(fields.keys().eq(json.as_object().unwrap().keys()), "{fields:?}");

@@ -188,9 +188,7 @@ impl Repository {
             && let Some(index) = damaged_index(checkout).await?
         {
             let index = index.display();
-            return Ok(Err(format!(
-                "the index {index} is damaged; see `longhaul doctor {shown}`"
-            )));
+            return Ok(Err(format!("the index {index} is damaged; see `longhaul doctor {shown}`")));
         }
         let changes = changes?;
         if changes.foreign.is_empty() {

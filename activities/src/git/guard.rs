@@ -56,7 +56,8 @@ impl WorkTree {
         let mut entries = Vec::new();
         for place in search.places.clone() {
             let place = place.to_string_lossy();
-            for (path, entry) in repository.files_under(commit, place.trim_end_matches('/')).await? {
+            for (path, entry) in repository.files_under(commit, place.trim_end_matches('/')).await?
+            {
                 let is_known = search.known.contains(files::path_of(&path));
                 let is_covered = search.protected.covers(&path);
                 if is_known || entry.is_file() && !is_covered {

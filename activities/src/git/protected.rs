@@ -61,12 +61,10 @@ impl Protected {
             _ if change.before.object == change.after.object => {
                 vec!["its mode was changed".to_owned()]
             }
-            _ if file == self.list_file => {
-                list::differences(
-                    &repo.blob(&change.before.object).await?,
-                    &repo.blob(&change.after.object).await?,
-                )
-            }
+            _ if file == self.list_file => list::differences(
+                &repo.blob(&change.before.object).await?,
+                &repo.blob(&change.after.object).await?,
+            ),
             _ => vec!["changed".to_owned()],
         };
         Ok(texts.into_iter().map(|what| Tampering { file: file.clone(), what }).collect())

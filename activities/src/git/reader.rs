@@ -31,7 +31,8 @@ const LONGEST: usize = 256 * 1024 * 1024;
 /// The size of all cached trees, in bytes.
 const CACHED: usize = 16 * 1024 * 1024;
 
-const COMMAND: [&str; 2] = ["cat-file", "--batch-command=%(objectname) %(objecttype) %(objectsize)"];
+const COMMAND: [&str; 2] =
+    ["cat-file", "--batch-command=%(objectname) %(objecttype) %(objectsize)"];
 
 /// Reads the objects of one repository. Clones share the process.
 #[derive(Debug, Clone)]

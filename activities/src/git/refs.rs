@@ -200,7 +200,12 @@ impl Repository {
         }
         let packed = files::read(&self.common.join("packed-refs"))?.unwrap_or_default();
         let is_tag = |line: &&[u8]| line.windows(11).any(|part| part == b" refs/tags/");
-        Ok(packed.split_inclusive(|byte| *byte == b'\n').filter(is_tag).flatten().copied().collect())
+        Ok(packed
+            .split_inclusive(|byte| *byte == b'\n')
+            .filter(is_tag)
+            .flatten()
+            .copied()
+            .collect())
     }
 
     /// Returns when the repository and the work trees are on stable storage.

@@ -39,7 +39,8 @@ impl Snapshot {
         let (dir, plumbing, work_tree) =
             (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
         let written = tokio::sync::Mutex::default();
-        let mut snapshot = Self { dir, plumbing, work_tree, had_index: true, others: Vec::new(), written };
+        let mut snapshot =
+            Self { dir, plumbing, work_tree, had_index: true, others: Vec::new(), written };
         let is_copied = files::copy_with_time(index, &snapshot.file())?;
         if !is_copied || snapshot.add_nested().await.is_err() {
             // The index is missing or broken.

@@ -134,7 +134,8 @@ fn checks(input: &ChecksInput, report: &ChecksReport, before: &RunView) -> Entry
         [only] => format!("check passed{merged}: {}", check(only)),
         all => {
             let milliseconds = all.iter().map(|evidence| evidence.duration_ms).sum();
-            let known = if reused == 0 { String::new() } else { format!(" ({reused} not repeated)") };
+            let known =
+                if reused == 0 { String::new() } else { format!(" ({reused} not repeated)") };
             format!("{} checks passed{merged}{known}, {}", all.len(), took(milliseconds))
         }
     };
