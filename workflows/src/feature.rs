@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, SessionReason,
+    ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, SessionReason,
 };
 use crate::finding::Finding;
 
@@ -118,8 +118,8 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
 struct Candidate {
     commit: String,
     worktree: String,
-    /// Its content is that of the work.
-    same: bool,
+    /// The sealed commit, if its content is the same apart from the mark in the list.
+    same_as: Option<String>,
 }
 
 /// Merges, checks the merged result and lands it; `None` if it returns to the agent.
@@ -133,12 +133,21 @@ async fn integrate(
     loop {
         let merge = work.merge(commit, at, turn);
         let (merged, tip) = match context.call::<MergeCandidate>(merge).await? {
-            Merged::Candidate { commit, tip, worktree, same, put_back, outside, .. } => {
+            Merged::Candidate {
+                commit: merged, tip, worktree, same, put_back, outside, ..
+            } => {
                 work.note_outside(&outside);
                 if !put_back.is_empty() {
                     work.note_finding(Finding::MergedOver { files: put_back });
                 }
-                (Candidate { commit, worktree, same }, tip)
+                (
+                    Candidate {
+                        commit: merged,
+                        worktree,
+                        same_as: same.then(|| commit.to_owned()),
+                    },
+                    tip,
+                )
             }
             Merged::Conflict { tip, files, output } => {
                 work.take_conflict(&tip, &files, &output);
@@ -166,10 +175,11 @@ async fn failed_when_merged(
     turn: &Turn,
     merged: &Candidate,
 ) -> Result<Option<Evidence>, Stop> {
-    let Candidate { commit, worktree, same } = merged;
-    let checks = if *same && !work.brief.settings.merge.repeat_gates {
+    let Candidate { commit, worktree, same_as } = merged;
+    let checks = if same_as.is_some() && !work.brief.settings.merge.repeat_gates {
         // The gates of the work go on with those of other features.
-        work.merged_gates(&work.worktree, commit, turn)
+        let same_as = same_as.clone();
+        ChecksInput { same_as, ..work.merged_gates(&work.worktree, commit, turn) }
     } else {
         let setup = context.call::<RunSetup>(work.merged_setup(worktree, commit)).await?;
         if let Some(failed) = setup.failed() {

@@ -178,10 +178,9 @@ impl ChecksHandler {
         if reused.len() == checks.len() {
             return Ok(ChecksReport { evidence: reused });
         }
-        let content = basis.content.to_hex();
         let left = match reused.is_empty() {
             true => None,
-            false => self.setup.git.gates_tree_as_left(&wanted, &content).await?,
+            false => self.setup.git.gates_tree_as_left(&wanted, &basis.content).await?,
         };
         if let Some(tree) = left {
             checks.retain(|check| known(check).is_none());
@@ -239,7 +238,7 @@ impl ChecksHandler {
             report.evidence.push(Evidence { put_back, ..evidence });
         }
         if mode == Mode::Gates && report.failed().is_none() {
-            tree.remember_checks(&basis.content.to_hex())?;
+            tree.remember_checks(&basis.content)?;
         }
         Ok(())
     }

@@ -25,14 +25,15 @@ pub(super) struct Passed {
 /// The content and the set-up that the checks of one call run on.
 #[derive(Debug)]
 pub(super) struct Basis {
-    pub(super) content: blake3::Hash,
+    /// The tree.
+    pub(super) content: String,
     set_up: blake3::Hasher,
 }
 
 impl Basis {
     pub(super) async fn of(git: &GitHandlers, input: &ChecksInput) -> Result<Self, Failure> {
-        let ChecksInput { project, feature, commit, list_file, .. } = input;
-        let content = git.content_of(project, commit, list_file, feature).await?;
+        let ChecksInput { project, feature, commit, same_as, .. } = input;
+        let content = git.tree_of(project, same_as.as_ref().unwrap_or(commit)).await?;
         // Settings that cannot be read decide as little as they do for the set-up.
         let settings = settings(&git.root_of(project)).ok().map(|settings| settings.project);
         let text = |value| serde_json::to_vec(value).unwrap_or_default();

@@ -14,7 +14,6 @@ mod checkpoint;
 mod claim;
 mod close;
 mod command;
-mod content;
 mod damage;
 mod files;
 mod guard;
@@ -136,6 +135,15 @@ impl GitHandlers {
         attempt: &Attempt,
     ) -> Result<Worktree, Failure> {
         self.repository(&input.project).await?.open_worktree(input, attempt).await
+    }
+
+    /// The tree of a commit.
+    pub(crate) async fn tree_of(
+        &self,
+        project: &ProjectRef,
+        commit: &str,
+    ) -> Result<String, Failure> {
+        self.repository(project).await?.tree_of(commit).await
     }
 
     async fn repository(&self, project: &ProjectRef) -> Result<Repository, Failure> {

@@ -209,7 +209,7 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
         commit: commit.into(),
         checks: Vec::new(),
         repeat: false,
-        list_file: String::new(),
+        same_as: None,
         protected: Vec::new(),
         pass_env: Vec::new(),
         confinement: longhaul_workflows::settings::Confinement::default(),

@@ -31,7 +31,7 @@ async fn perform_within(
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.iter().map(check).collect(),
         repeat: false,
-        list_file: "feature_list.json".into(),
+        same_as: None,
         protected: vec!["acceptance/**".into()],
         pass_env: Vec::new(),
         confinement: longhaul_workflows::settings::Confinement::default(),
@@ -185,7 +185,7 @@ async fn passes_merged(world: &World, command: u32, commit: &str, run: &str) -> 
         commit: commit.into(),
         checks: vec![Check { name: "merged".into(), run: run.into(), ..Check::default() }],
         repeat: false,
-        list_file: "feature_list.json".into(),
+        same_as: None,
         protected: Vec::new(),
         pass_env: Vec::new(),
         confinement: longhaul_workflows::settings::Confinement::default(),
@@ -232,7 +232,7 @@ async fn held_out(
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.to_vec(),
         repeat: false,
-        list_file: "feature_list.json".into(),
+        same_as: None,
         protected: Vec::new(),
         pass_env: Vec::new(),
         confinement: longhaul_workflows::settings::Confinement {
@@ -315,7 +315,7 @@ async fn what_a_held_out_check_writes_is_gone_before_anything_else_runs() {
             commit: world.git(&["rev-parse", "HEAD"]),
             checks,
             repeat: true,
-            list_file: "feature_list.json".into(),
+            same_as: None,
             protected: Vec::new(),
             pass_env: Vec::new(),
             confinement: longhaul_workflows::settings::Confinement {
@@ -338,19 +338,15 @@ async fn what_a_held_out_check_writes_is_gone_before_anything_else_runs() {
 #[tokio::test]
 async fn a_check_that_passed_on_the_same_content_is_not_repeated() {
     let world = World::with_git().await;
-    let list = |passes: bool, name: &str| {
-        let mark = if passes { ",\"last_tested\":\"2026-01-01T00:00:00Z\"" } else { "" };
-        format!("[{{\"id\":\"login\",\"name\":\"{name}\",\"passes\":{passes}{mark}}}]\n")
-    };
-    world.write("work/feature_list.json", &list(false, "Login"));
+    world.write("work/list", "no mark\n");
     let sealed = world.commit();
-    world.write("work/feature_list.json", &list(true, "Login"));
+    world.write("work/list", "a mark\n");
     let marked = world.commit();
-    world.write("work/feature_list.json", &list(true, "Logout"));
-    let renamed = world.commit();
+    world.write("work/list", "another text\n");
+    let changed = world.commit();
     world.open().await;
     let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
-    std::fs::create_dir(world.path("out")).unwrap();
+    std::fs::create_dir_all(world.path("out")).unwrap();
     let ran = world.text_path("out/ran");
     let check = |name: &str, run: &str| Check {
         name: name.into(),
@@ -360,7 +356,7 @@ async fn a_check_that_passed_on_the_same_content_is_not_repeated() {
     let build = check("build", "touch built");
     let other = check("other", "test -e built");
     let call = std::cell::Cell::new(5);
-    let perform = async |commit: &str, checks: &[&Check], repeat: bool| {
+    let perform = async |commit: &str, same_as: Option<&str>, checks: &[&Check], repeat: bool| {
         let input = ChecksInput {
             project: world.project(),
             feature: FeatureId::new("login").unwrap(),
@@ -368,7 +364,7 @@ async fn a_check_that_passed_on_the_same_content_is_not_repeated() {
             commit: commit.into(),
             checks: checks.iter().copied().cloned().collect(),
             repeat,
-            list_file: "feature_list.json".into(),
+            same_as: same_as.map(str::to_owned),
             protected: Vec::new(),
             pass_env: Vec::new(),
             confinement: longhaul_workflows::settings::Confinement {
@@ -387,16 +383,16 @@ async fn a_check_that_passed_on_the_same_content_is_not_repeated() {
         (evidence, lines.lines().collect::<Vec<_>>().join(" "))
     };
     let at = |reused: bool, commit: &str| (reused, commit.to_owned());
-    let first = perform(&sealed, &[&build], false).await;
+    let first = perform(&sealed, None, &[&build], false).await;
     assert_eq!(first, (vec![at(false, &sealed)], "build".into()));
-    let again = perform(&marked, &[&build], false).await;
+    let again = perform(&marked, Some(&sealed), &[&build], false).await;
     assert_eq!(again, (vec![at(true, &sealed)], String::new()), "only the mark differs");
-    let more = perform(&marked, &[&build, &other], false).await;
+    let more = perform(&marked, Some(&sealed), &[&build, &other], false).await;
     let expected = vec![at(true, &sealed), at(false, &sealed)];
     assert_eq!(more, (expected, "other".into()), "it goes on in the tree that `build` left");
-    let forced = perform(&marked, &[&build], true).await;
+    let forced = perform(&marked, Some(&sealed), &[&build], true).await;
     assert_eq!(forced, (vec![at(false, &marked)], "build".into()));
-    let changed = perform(&renamed, &[&build, &other], false).await;
-    let expected = vec![at(false, &renamed), at(false, &renamed)];
-    assert_eq!(changed, (expected, "build other".into()), "the list has other content");
+    let other_content = perform(&changed, None, &[&build, &other], false).await;
+    let expected = vec![at(false, &changed), at(false, &changed)];
+    assert_eq!(other_content, (expected, "build other".into()));
 }

@@ -79,9 +79,9 @@ pub struct ChecksInput {
     /// Whether checks run that have passed on the same content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
-    /// The feature list, relative to the root. Its mark of this feature does not count as content.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub list_file: String,
+    /// The sealed commit, if `commit` differs from it by the mark of the feature in the list only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
     /// Globs of files restored from the commit before each check, relative to the root.
     pub protected: Vec<String>,
     /// Names of variables passed to them besides the usual ones.

@@ -92,7 +92,7 @@ impl Work {
             commit: commit.into(),
             checks,
             repeat: self.brief.settings.merge.repeat_gates,
-            list_file: self.brief.list_file.clone(),
+            same_as: None,
             protected: self.brief.settings.protected(),
             pass_env: self.brief.settings.project.pass_env.clone(),
             confinement: self.brief.settings.gate_confinement(),
