@@ -178,9 +178,10 @@ impl ChecksHandler {
         if reused.len() == checks.len() {
             return Ok(ChecksReport { evidence: reused });
         }
-        let left = match reused.is_empty() {
-            true => None,
-            false => self.setup.git.gates_tree_as_left(&wanted, &basis.content).await?,
+        let left = if reused.is_empty() {
+            None
+        } else {
+            self.setup.git.gates_tree_as_left(&wanted, &basis.content).await?
         };
         if let Some(tree) = left {
             checks.retain(|check| known(check).is_none());
