@@ -30,6 +30,7 @@ mod message;
 mod moved;
 mod names;
 mod notes;
+mod objects;
 mod open;
 mod outside;
 mod own_files;
@@ -46,6 +47,7 @@ mod rewind;
 mod rollback;
 mod seal;
 mod snapshot;
+mod spare;
 mod stale_locks;
 mod steady;
 mod tidy;
@@ -137,6 +139,15 @@ impl GitHandlers {
         self.repository(&input.project).await?.open_worktree(input, attempt).await
     }
 
+    /// The tree of a commit.
+    pub(crate) async fn tree_of(
+        &self,
+        project: &ProjectRef,
+        commit: &str,
+    ) -> Result<String, Failure> {
+        self.repository(project).await?.tree_of(commit).await
+    }
+
     async fn repository(&self, project: &ProjectRef) -> Result<Repository, Failure> {
         let root = self.root_of(project);
         let key = (project.id.clone(), root.clone());
@@ -205,6 +216,7 @@ impl GitHandlers {
         let known: Vec<_> =
             self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for repository in known {
+            repository.remove_spares()?;
             let mut used = repository.trees();
             used.retain(|tree| tree.is_in_use().unwrap_or(false));
             if !used.is_empty() {

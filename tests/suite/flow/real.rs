@@ -226,6 +226,8 @@ fn a_paused_feature_that_has_the_turn_to_merge_holds_up_nobody() {
         entry["checks"] = json!([check]);
         Some(entry)
     });
+    let settings = world.project.read("longhaul.toml");
+    world.project.write("longhaul.toml", &format!("{settings}\n[merge]\nrepeat_gates = true\n"));
     world.project.commit("Hold the merge");
     fs::write(&hold, "").unwrap();
     world.project.hold("table");

@@ -420,9 +420,7 @@ impl World {
                     let (commit, worktree) =
                         (state.commit(words), format!("/w/.integrate-{}", input.tree));
                     state.trees.insert(worktree.clone(), commit.clone());
-                    let (tip, files, put_back, outside) =
-                        (state.target.clone(), Vec::new(), Vec::new(), Vec::new());
-                    Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
+                    Ok(candidate(commit, state.target.clone(), worktree))
                 },
             ))
             .with::<Land>(self.does::<Land, _, _>(|_: &LandInput| String::new(), land))
@@ -552,6 +550,7 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
     for check in &input.checks {
         let passed = passes(check);
         report.evidence.push(Evidence {
+            reused: false,
             held_out: None,
             put_back: Vec::new(),
             is_setup: false,
@@ -598,4 +597,9 @@ pub(super) fn feature(id: &str, check: &str) -> Feature {
 /// A feature that the list says is done.
 pub(super) fn claimed(id: &str, check: &str) -> Feature {
     Feature { passes: true, status: FeatureStatus::Completed, ..feature(id, check) }
+}
+
+fn candidate(commit: String, tip: String, worktree: String) -> Merged {
+    let (files, put_back, outside) = Default::default();
+    Merged::Candidate { commit, tip, worktree, files, same: false, put_back, outside }
 }

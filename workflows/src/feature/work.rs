@@ -105,6 +105,8 @@ impl Work {
             worktree: worktree.into(),
             commit: commit.into(),
             checks,
+            repeat: self.brief.settings.merge.repeat_gates,
+            same_as: None,
             protected: self.brief.settings.protected(),
             pass_env: self.brief.settings.project.pass_env.clone(),
             confinement: self.brief.settings.gate_confinement(),
@@ -134,23 +136,22 @@ impl Work {
         }
     }
 
+    /// The baseline shows whether the machine still works, so it always runs.
     pub(super) fn baseline(&self, commit: &str) -> ChecksInput {
-        self.checks(&self.worktree, commit, self.brief.settings.baseline.clone())
+        let checks = self.brief.settings.baseline.clone();
+        ChecksInput { repeat: true, ..self.checks(&self.worktree, commit, checks) }
     }
 
     pub(super) fn gates(&self, commit: &str) -> ChecksInput {
-        self.gates_in(&self.worktree, commit)
-    }
-
-    pub(super) fn gates_in(&self, worktree: &str, commit: &str) -> ChecksInput {
-        self.checks(worktree, commit, self.own_checks())
+        self.checks(&self.worktree, commit, self.own_checks())
     }
 
     /// The gates of a claim, which run on the target: a target with a failing baseline is not done.
-    pub(super) fn target_gates(&self, worktree: &str, commit: &str) -> ChecksInput {
+    /// They always run, because the claim is in doubt.
+    pub(super) fn gates_of_claim(&self, worktree: &str, commit: &str) -> ChecksInput {
         let mut checks = self.own_checks();
         add(&mut checks, &self.brief.settings.baseline);
-        self.checks(worktree, commit, checks)
+        ChecksInput { repeat: true, ..self.checks(worktree, commit, checks) }
     }
 
     /// The gates on the merged result: the feature's own, the baseline, and those of finished

@@ -183,7 +183,8 @@ fn ended(session: &Session) -> String {
 fn evidence(terminal: Terminal, check: &CheckRun) -> Vec<String> {
     let evidence = &check.evidence;
     let result = if check.passed {
-        terminal.paint(terminal::Colour::Green, "passed")
+        let passed = if evidence.reused { "passed (not repeated)" } else { "passed" };
+        terminal.paint(terminal::Colour::Green, passed)
     } else {
         terminal.paint(terminal::Colour::Red, &evidence.ending())
     };
