@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod document;
 mod exit;
+mod live;
 mod place;
 mod term;
 

@@ -39,6 +39,7 @@ mod sessions;
 mod setups;
 mod steer;
 mod tamper;
+mod terminal;
 mod terminate;
 mod tidy;
 mod verbs;

@@ -35,7 +35,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
     if arguments.detach {
         return detach::run(data_dir, arguments, &asked).await;
     }
-    let mut changes = Changes::new(arguments.progress);
+    let mut changes = Changes::new(arguments.progress, asked.plan.projects.len());
     let limits = arguments.limits.limits();
     let Some(standing) = wait::until_done(data_dir, limits, &asked, &mut changes).await? else {
         term::say("stopped; nothing is lost: the same command continues");

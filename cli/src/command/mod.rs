@@ -15,9 +15,9 @@ mod reconcile;
 mod rewind;
 mod run;
 mod schema;
-mod status;
+pub(crate) mod status;
 mod steer;
-mod terminal;
+pub(crate) mod terminal;
 
 use std::path::Path;
 

@@ -9,7 +9,7 @@ use longhaul_workflows::batch::ProjectState;
 use crate::command::{call, owner, run};
 use crate::term;
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{BatchStanding, BatchStatus, Client, Limits, Service};
+use longhaul_server::{BatchStanding, BatchStatus, Client, Limits, Service, Watch};
 
 use super::{Asked, Changes, submit};
 
@@ -53,7 +53,7 @@ async fn watch(
     changes: &mut Changes,
 ) -> Result<Done> {
     let mut watch = access.watch(BatchStatus { batch: asked.id.clone() }).await?;
-    while let Some(mut standing) = watch.next().await? {
+    while let Some(mut standing) = next(&mut watch, access, changes).await? {
         for entry in &standing.view.plan.projects {
             let state = standing.states.get(&entry.name).unwrap_or(&ProjectState::Waiting);
             changes.project(entry.name.as_str(), state.as_str())?;
@@ -76,6 +76,21 @@ async fn watch(
         }
     }
     anyhow::bail!("no process carries the batch {} on", asked.id)
+}
+
+/// The next status; the live display is drawn meanwhile.
+async fn next(
+    watch: &mut Watch<BatchStatus>,
+    access: &Client,
+    changes: &mut Changes,
+) -> Result<Option<BatchStanding>> {
+    let mut next = std::pin::pin!(watch.next());
+    loop {
+        changes.tick(access).await;
+        if let Ok(standing) = tokio::time::timeout(run::LOOK, &mut next).await {
+            return Ok(standing?);
+        }
+    }
 }
 
 pub(super) async fn standing(access: &Client, batch: &str) -> Result<BatchStanding> {

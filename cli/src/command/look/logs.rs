@@ -3,13 +3,12 @@
 mod conversation;
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use longhaul_activities::process::run_folder_name;
 use longhaul_activities::session::Transcript;
 
 use super::terminal::counted;
@@ -17,6 +16,7 @@ use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::term;
 use crate::term::Cleaner;
+use longhaul_server::views::activity::output_file;
 use longhaul_server::views::{Describe, DescribeDocument, Name};
 use longhaul_server::{Watch, pruned};
 use longhaul_workflows::projection::Session;
@@ -144,7 +144,8 @@ impl<'a> Follower<'a> {
             let data_dir = self.data_dir;
             let name = self.name.clone();
             let is_over = session.ended_at.is_some();
-            output.pass_on(log(data_dir, &name, &session))?;
+            let run = longhaul_engine::RunId::new(name.text)?;
+            output.pass_on(output_file(data_dir, &run, &session))?;
             if output.file.is_none() && is_over {
                 term::say("its output is not here any more");
             }
@@ -159,7 +160,7 @@ impl<'a> Follower<'a> {
                         break;
                     }
                     // Growth of a file causes no event, so poll.
-                    () = tokio::time::sleep(AGAIN) => output.pass_on(log(data_dir, &name, &session))?,
+                    () = tokio::time::sleep(AGAIN) => output.pass_on(output_file(data_dir, &run, &session))?,
                 }
             }
         }
@@ -214,21 +215,4 @@ fn pass_on(
         };
         term::pass_on(text.as_bytes());
     }
-}
-
-/// The output file of a session: from its report, or the newest file of its call.
-fn log(data_dir: &Path, name: &Name, session: &Session) -> Option<PathBuf> {
-    if let Some(log) = &session.log {
-        return Some(log.into());
-    }
-    let run = longhaul_engine::RunId::new(name.text.clone()).ok()?;
-    let begins = format!("{}-", session.call);
-    let files = fs::read_dir(data_dir.join("logs").join(run_folder_name(&run))).ok()?;
-    let of_call = |file: &fs::DirEntry| {
-        let file = file.file_name().to_string_lossy().into_owned();
-        file.strip_prefix(&begins).is_some_and(|rest| rest.contains("-session"))
-    };
-    let files = files.flatten().filter(of_call);
-    let newest = files.max_by_key(|file| file.metadata().and_then(|data| data.created()).ok());
-    newest.map(|file| file.path())
 }
