@@ -18,7 +18,7 @@ pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, Shown};
 pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
 pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
-pub(crate) use shared::{Asked, AtOnce, OneRun, Within};
+pub(crate) use shared::{Asked, AtOnce, OneRun, Within, user};
 pub(crate) use steer::{Answer, Reply, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Batch(Batch),
     /// Show the status of a project, also while another process runs it
     Status(Show),
+    /// Watch projects at work: features, log and transcript on a full screen
+    Watch(Watch),
     /// Read and change the features of a project
     Feature(Feature),
     #[command(flatten)]
@@ -148,6 +150,12 @@ pub(crate) struct Show {
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Watch {
+    /// The project [default: the project here, else the newest one of the log]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// Output formats of data on standard output.

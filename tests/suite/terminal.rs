@@ -70,3 +70,41 @@ fn a_run_shows_each_session_below_its_project() {
         assert!(shown.contains(&format!("{id} {feature}  passed")), "{shown}");
     }
 }
+
+#[test]
+fn watch_shows_a_running_log_and_one_at_rest() {
+    let world =
+        crate::world::World::new(&[plain("parser", &[], 1), plain("shell", &["parser"], 1)], 0.0);
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    let mut terminal = world.longhaul.on_terminal(&["watch", &world.root], 100);
+    let shows =
+        |text: &'static str| move |screen: &[String]| screen.iter().any(|row| row.contains(text));
+    terminal.until_screen("the graph", shows("│▶ parser  running  session 1"));
+    terminal.until_screen("the dependant", shows("│└─· shell  waiting"));
+    terminal.until_screen("the log", shows("session 1 (start) begins"));
+    terminal.press("t");
+    terminal.until_screen("the transcript", shows("│step 1 of 1"));
+    terminal.press("p");
+    terminal.until_screen("the pause", shows("/parser/1 paused"));
+    terminal.resize(120, 30);
+    terminal.until_screen("the other layout", shows("││step 1 of 1"));
+    world.project.let_go("parser");
+    terminal.until_screen("the state", shows("│‖ parser  paused"));
+    terminal.press("r");
+    terminal.until_screen("the resume", shows("/parser/1 resumed"));
+    run.exits(0);
+    // The log is at rest, and not kept from other commands.
+    terminal.until_screen("the end", shows("no process runs it"));
+    terminal.until_screen("all features", shows("2/2 done"));
+    world.call("list").exits(0);
+    terminal.press("jw");
+    terminal.until_screen("the reason", shows("It is done: its gates passed"));
+    terminal.press("f");
+    terminal.until_screen("the steps", shows("session:1"));
+    terminal.press("xq");
+    let shown = terminal.exits(0);
+    assert!(shown.contains("\u{1b}[?1049l"), "the other screen is left");
+    world.call("watch .").exits(2).says("needs a terminal");
+}

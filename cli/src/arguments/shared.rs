@@ -20,14 +20,19 @@ pub(crate) struct Asked {
 impl Asked {
     /// The requester from the command line or the environment, and the reason.
     pub(crate) fn request(&self) -> RequestedBy {
-        let user = || {
-            std::env::var("USER")
-                .or_else(|_| std::env::var("LOGNAME"))
-                .unwrap_or_else(|_| "unknown".into())
-        };
         let by = self.by.clone().unwrap_or_else(user);
         RequestedBy { by, why: self.why.clone() }
     }
+}
+
+/// The name of the user: from the environment, else from the system.
+pub(crate) fn user() -> String {
+    let named = |name: &str| std::env::var(name).ok().filter(|user| !user.is_empty());
+    let system = || nix::unistd::User::from_uid(nix::unistd::getuid()).ok().flatten();
+    named("USER")
+        .or_else(|| named("LOGNAME"))
+        .or_else(|| system().map(|user| user.name))
+        .unwrap_or_else(|| nix::unistd::getuid().to_string())
 }
 
 /// The scope in which features are looked up.

@@ -18,6 +18,7 @@ mod schema;
 pub(crate) mod status;
 mod steer;
 pub(crate) mod terminal;
+mod watch;
 
 use std::path::Path;
 
@@ -56,6 +57,7 @@ async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
         Command::Run(run) => run::run(data_dir, &run).await,
         Command::Batch(batch) => batch::run(data_dir, &batch).await,
         Command::Status(show) => status::run(data_dir, &show).await,
+        Command::Watch(arguments) => watch::run(data_dir, &arguments).await,
         Command::Feature(feature) => feature::run(data_dir, feature).await,
         Command::Look(look) => look::run(data_dir, look).await,
         Command::Pause(steer) => steer::projects(data_dir, steer, Order::Pause).await,

@@ -25,6 +25,8 @@ struct Block {
     /// The width of the widest line.
     width: usize,
     messages: VecDeque<String>,
+    /// Whether another display covers the terminal: messages are kept for it.
+    is_hidden: bool,
     /// The settings of the terminal with its echo on.
     echo: Option<Termios>,
 }
@@ -53,10 +55,22 @@ pub(crate) fn open() -> bool {
     true
 }
 
+/// Keeps the messages for a display that covers the terminal.
+pub(crate) fn hide() {
+    *lock() = Some(Block { is_hidden: true, ..Block::default() });
+}
+
+/// The oldest kept message.
+pub(crate) fn take_message() -> Option<String> {
+    lock().as_mut()?.messages.pop_front()
+}
+
 /// Removes the block and restores the terminal.
 pub(crate) fn close() {
     let Some(block) = lock().take() else { return };
-    write(&block.erase());
+    if !block.lines.is_empty() {
+        write(&block.erase());
+    }
     // A background process that changes a terminal is stopped.
     if let Some(settings) = block.echo.filter(|_| is_foreground()) {
         let _ = termios::tcsetattr(std::io::stderr(), OptionalActions::Now, &settings);
@@ -68,7 +82,9 @@ pub(crate) fn message(text: &str) -> bool {
     let mut lock = lock();
     let Some(block) = &mut *lock else { return false };
     let text = text.replace('\n', "\r\n");
-    write(&format!("{}{text}\r\n{}", block.erase(), block.lines.join("\r\n")));
+    if !block.is_hidden {
+        write(&format!("{}{text}\r\n{}", block.erase(), block.lines.join("\r\n")));
+    }
     block.messages.push_back(text);
     if block.messages.len() > MESSAGES {
         block.messages.pop_front();

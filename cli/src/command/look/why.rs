@@ -61,7 +61,8 @@ async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
     Some(why::of_list(feature.id.as_str(), &project.id, state, has_run))
 }
 
-fn text(terminal: Terminal, document: &WhyDocument) -> String {
+/// The explanation as text for people.
+pub(in crate::command) fn text(terminal: Terminal, document: &WhyDocument) -> String {
     let run =
         document.header.run.as_ref().map(ToString::to_string).filter(|run| *run != document.about);
     let run = run.map(|run| format!(" ({run})")).unwrap_or_default();

@@ -50,7 +50,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &SessionTranscript) -> Resul
 }
 
 /// An entry as text for people, for `logs`.
-pub(in crate::command::look) fn line(entry: &TranscriptEntry) -> String {
+pub(in crate::command) fn line(entry: &TranscriptEntry) -> String {
     text(entry, SHOWN)
 }
 
