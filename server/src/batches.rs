@@ -46,7 +46,8 @@ pub struct BatchStanding {
     pub states: BTreeMap<FeatureId, ProjectState>,
     /// Whether it makes progress without a person.
     pub is_open: bool,
-    /// The states of its active projects; of a batch that makes no progress, of all projects.
+    /// The states of its active projects; of a batch that makes no progress, or on request, of all
+    /// projects.
     pub projects: BTreeMap<FeatureId, StatusDocument>,
 }
 
@@ -73,6 +74,9 @@ pub struct Submitted {
 pub struct BatchStatus {
     /// Its id.
     pub batch: String,
+    /// Whether to include the projects that it does not work on.
+    #[serde(default)]
+    pub all: bool,
 }
 
 request!(SubmitBatch, "submit_batch" -> Submitted, command: Some("batch"),
@@ -92,7 +96,8 @@ impl BatchStatus {
             None => return Err(RequestError::UnknownRun { run }),
         };
         for entry in &batch.view.plan.projects {
-            if !is_open || batch.states.get(&entry.name) == Some(&ProjectState::Working) {
+            if self.all || !is_open || batch.states.get(&entry.name) == Some(&ProjectState::Working)
+            {
                 batch.projects.insert(entry.name.clone(), service.status_of(entry).await?);
             }
         }

@@ -6,6 +6,7 @@ mod again;
 mod asked;
 mod batch;
 mod births;
+mod bulk;
 mod carry;
 mod command_line;
 mod crash;

@@ -14,7 +14,7 @@ use longhaul_server::Order;
 
 /// The report of an order.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::command) struct ToldDocument<'a> {
+pub(in crate::command) struct OrderDocument<'a> {
     /// The verb, as on the command line.
     order: &'a str,
     /// The requester.
@@ -24,10 +24,10 @@ pub(in crate::command) struct ToldDocument<'a> {
     /// Whether it was a dry run.
     dry_run: bool,
     /// The named runs, or those that the filter selected.
-    runs: Vec<ToldLine<'a>>,
+    runs: Vec<OrderLine<'a>>,
 }
 
-impl<'a> ToldDocument<'a> {
+impl<'a> OrderDocument<'a> {
     /// A report with one receiver.
     pub(in crate::command) fn of_one(
         order: &'a str,
@@ -36,19 +36,19 @@ impl<'a> ToldDocument<'a> {
         request: &'a RequestedBy,
     ) -> Self {
         let RequestedBy { by, why } = request;
-        let line = ToldLine { asked: run, run, result: "told", waits, reason: None };
+        let line = OrderLine { asked: run, run, result: "delivered", waits, reason: None };
         Self { order, by, why, dry_run: false, runs: vec![line] }
     }
 }
 
 /// The result for one run.
 #[derive(Debug, Serialize, JsonSchema)]
-struct ToldLine<'a> {
+struct OrderLine<'a> {
     /// The name as given; with a filter, the id.
     asked: &'a str,
     /// The id of the run; for an unresolved name, the name.
     run: &'a str,
-    /// `told`, `would_be_told`, `so_already`, `unknown`, `refused` or `held`.
+    /// `delivered`, `would_be_delivered`, `unchanged`, `unknown`, `refused` or `held`.
     result: &'a str,
     /// Whether the order stays unread until a process runs the log.
     waits: bool,
@@ -68,9 +68,9 @@ pub(super) struct Line {
 }
 
 pub(super) enum Outcome {
-    Told,
-    WouldBe,
-    SoAlready(String),
+    Delivered,
+    WouldDeliver,
+    Unchanged(String),
     Unknown(String),
     Refused(String),
     /// A person must act first.
@@ -78,8 +78,13 @@ pub(super) enum Outcome {
 }
 
 impl Line {
-    fn is_told(&self) -> bool {
-        matches!(self.outcome, Outcome::Told | Outcome::WouldBe | Outcome::SoAlready(_))
+    fn is_delivered(&self) -> bool {
+        matches!(self.outcome, Outcome::Delivered | Outcome::WouldDeliver | Outcome::Unchanged(_))
+    }
+
+    /// Whether it received the order now.
+    pub(super) fn has_received(&self) -> bool {
+        matches!(self.outcome, Outcome::Delivered)
     }
 
     fn name(&self) -> &str {
@@ -89,28 +94,28 @@ impl Line {
     fn shown(&self, order: &Order) -> String {
         let name = self.name();
         match &self.outcome {
-            Outcome::Told if self.waits => {
+            Outcome::Delivered if self.waits => {
                 format!("{name}  {}, when it is run again", order.done())
             }
-            Outcome::Told => format!("{name}  {}", order.done()),
-            Outcome::WouldBe => format!("{name}  would be {}", order.done()),
-            Outcome::SoAlready(reason) => format!("{name}  {reason}"),
+            Outcome::Delivered => format!("{name}  {}", order.done()),
+            Outcome::WouldDeliver => format!("{name}  would be {}", order.done()),
+            Outcome::Unchanged(reason) => format!("{name}  {reason}"),
             Outcome::Unknown(reason) | Outcome::Refused(reason) | Outcome::Held(reason) => {
-                format!("{name}  not told: {reason}")
+                format!("{name}  not {}: {reason}", order.done())
             }
         }
     }
 
-    fn told(&self) -> ToldLine<'_> {
+    fn document(&self) -> OrderLine<'_> {
         let (result, reason) = match &self.outcome {
-            Outcome::Told => ("told", None),
-            Outcome::WouldBe => ("would_be_told", None),
-            Outcome::SoAlready(reason) => ("so_already", Some(reason)),
+            Outcome::Delivered => ("delivered", None),
+            Outcome::WouldDeliver => ("would_be_delivered", None),
+            Outcome::Unchanged(reason) => ("unchanged", Some(reason)),
             Outcome::Unknown(reason) => ("unknown", Some(reason)),
             Outcome::Refused(reason) => ("refused", Some(reason)),
             Outcome::Held(reason) => ("held", Some(reason)),
         };
-        ToldLine {
+        OrderLine {
             asked: &self.asked,
             run: self.name(),
             result,
@@ -120,12 +125,13 @@ impl Line {
     }
 }
 
-/// 0: all received it; 5: some did; 3: none did, but a person can change that; 2: none did.
+/// 0: all received it, or no run matches; 5: some did; 3: none did, but a person can change that; 2: none did.
 pub(super) fn exit(lines: &[Line]) -> Exit {
-    match lines.iter().filter(|line| line.is_told()).count() {
+    match lines.iter().filter(|line| line.is_delivered()).count() {
+        _ if lines.is_empty() => Exit::Ok,
         0 if lines.iter().any(|line| matches!(line.outcome, Outcome::Held(_))) => Exit::Suspended,
         0 => Exit::Usage,
-        told if told == lines.len() => Exit::Ok,
+        delivered if delivered == lines.len() => Exit::Ok,
         _ => Exit::Partial,
     }
 }
@@ -138,9 +144,9 @@ pub(super) fn print(
 ) -> Result<()> {
     match tell.output {
         Output::Json => {
-            let runs = lines.iter().map(Line::told).collect();
+            let runs = lines.iter().map(Line::document).collect();
             let RequestedBy { by, why } = request;
-            document::print(ToldDocument {
+            document::print(OrderDocument {
                 order: order.verb(),
                 by,
                 why,
@@ -150,13 +156,13 @@ pub(super) fn print(
         }
         Output::Table => {
             for line in lines {
-                if line.is_told() {
+                if line.is_delivered() {
                     terminal::print(line.shown(order));
                 } else {
                     term::say(line.shown(order));
                 }
             }
-            if lines.iter().any(Line::is_told) && !tell.dry_run {
+            if lines.iter().any(Line::is_delivered) && !tell.dry_run {
                 term::say(order.remark());
             }
         }

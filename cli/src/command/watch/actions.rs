@@ -42,7 +42,7 @@ async fn perform(data_dir: &Path, action: Action) -> Result<Update> {
             Update::Steps(target, super::super::call(&client, list).await?)
         }
         Action::Fork(run, from) => {
-            let fork = Fork { run, from, note: None, set: Vec::new(), request };
+            let fork = Fork { run, from, note: None, set: Vec::new(), request, dry_run: false };
             let forked = super::super::call(&client, fork).await?;
             Update::Message(format!(
                 "{} continues from {}@{}; `longhaul run` continues it if no process runs it now",

@@ -237,7 +237,8 @@ impl Feed<'_> {
             let line = |at: chrono::DateTime<chrono::Utc>, words: &str| {
                 format!("{}  {}", at.format("%H:%M:%S"), terminal::safe(words))
             };
-            let lines = page.events.iter().map(|event| line(event.at, &event.words)).collect();
+            let shown = page.events.iter().filter(|event| !event.words.is_empty());
+            let lines = shown.map(|event| line(event.at, &event.words)).collect();
             self.lines(from == 0, lines).await;
             from = page.events.last().map_or(from, |event| event.position + 1);
             if !page.more && (page.is_over || !page.is_running) {

@@ -77,7 +77,7 @@ fn text(entry: &TranscriptEntry, shown: usize) -> String {
         Said::Checkpoint { commit } => {
             format!("* checkpoint {}\n", commit.get(..10).unwrap_or(commit))
         }
-        Said::Summarised => "* the conversation begins anew, with a summary\n".into(),
+        Said::Summarised => "* the conversation restarts with a summary\n".into(),
         Said::SubAgent { session } => format!("* sub-agent {session}\n"),
     }
 }
