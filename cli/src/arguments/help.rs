@@ -170,10 +170,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "export",
-        &[("export shop -O shop.jsonl", "a project"), ("export --all -O all.jsonl", "everything")],
+        &[
+            ("export --project shop -O shop.jsonl", "a project"),
+            ("export --all -O all.jsonl", "everything"),
+        ],
     ),
     ("import", &[("import shop.jsonl", "the runs of an export")]),
-    ("backup", &[("backup night.backup", "the whole log, also while it is in use")]),
+    ("backup", &[("backup -O night.backup", "the whole log, also while it is in use")]),
     ("restore", &[("restore night.backup --data-dir new", "into an empty data directory")]),
     ("check", &[("check", "look for damage"), ("check --repair", "repair it")]),
     (
@@ -258,6 +261,7 @@ mod tests {
         assert_eq!(grouped.len(), names.len() + 1, "each command is in one group");
         let with_examples: BTreeSet<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
         assert_eq!(with_examples, names);
+        let mut wrong = Vec::new();
         for (name, examples) in EXAMPLES {
             for (line, _) in *examples {
                 assert!(line.starts_with(name), "{name}: {line}");
@@ -265,9 +269,10 @@ mod tests {
                 let mut words = vec!["longhaul".to_owned()];
                 words.extend(longhaul_words(line));
                 let parsed = super::command().try_get_matches_from(&words);
-                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+                wrong.extend(parsed.err().map(|error| format!("{line}: {error}")));
             }
         }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
     /// The words of a line of the shell.
