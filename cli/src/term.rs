@@ -1,6 +1,7 @@
 //! Writes to standard error and standard output. Removes control sequences from foreign text.
 
 mod clean;
+pub(crate) mod inline;
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
@@ -39,7 +40,7 @@ pub(crate) fn start_log(verbose: u8) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(colour)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Log)
         .try_init();
 }
 
@@ -59,10 +60,30 @@ fn advised(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The writer of log lines.
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        if !inline::message(String::from_utf8_lossy(line).trim_end()) {
+            std::io::stderr().write_all(line)?;
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Prints a line on standard error.
 pub(crate) fn say(line: impl std::fmt::Display) {
     // A closed standard error is not an error.
-    let _ = writeln!(std::io::stderr(), "{}", clean(&advised(&line.to_string())));
+    let line = line.to_string();
+    let line = clean(&advised(&line));
+    if !inline::message(&line) {
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
 }
 
 /// Prints a notice about a wait.

@@ -52,7 +52,8 @@ pub struct BatchStanding {
     pub states: BTreeMap<FeatureId, EntryState>,
     /// Whether it makes progress without a person.
     pub is_open: bool,
-    /// The states of its active projects; of a batch that makes no progress, of all projects.
+    /// The states of its active projects; of a batch that makes no progress, or on request, of all
+    /// projects.
     pub projects: BTreeMap<FeatureId, StatusDocument>,
 }
 
@@ -86,6 +87,9 @@ pub struct Submitted {
 pub struct BatchStatus {
     /// Its id.
     pub batch: String,
+    /// Whether to include the projects that it does not work on.
+    #[serde(default)]
+    pub all: bool,
 }
 
 impl BatchStanding {
@@ -123,7 +127,8 @@ impl BatchStatus {
             None => return Err(RequestError::UnknownRun { run }),
         };
         for entry in &batch.view.plan.projects {
-            if !is_open || batch.states.get(&entry.name) == Some(&EntryState::Working) {
+            let is_working = batch.states.get(&entry.name) == Some(&EntryState::Working);
+            if self.all || !is_open || is_working {
                 batch.projects.insert(entry.name.clone(), service.status_of(entry).await?);
             }
         }

@@ -60,7 +60,7 @@ impl Order {
             Self::Cancel => "cancelled",
             Self::Terminate => "terminated",
             Self::Signal { .. } => "signalled",
-            Self::Steer { .. } => "told",
+            Self::Steer { .. } => "steered",
             Self::Approve => "approved",
             Self::Deny => "denied",
         }
@@ -73,9 +73,11 @@ impl Order {
             Self::Resume => "",
             Self::Cancel | Self::Terminate => "the work is kept",
             Self::Signal { .. } => "the workflow takes it when it looks at its mailbox",
-            Self::Steer { .. } => "the agent is told at the beginning of its next session",
+            Self::Steer { .. } => {
+                "the agent receives the note at the beginning of its next session"
+            }
             Self::Approve => "it is merged when its turn comes",
-            Self::Deny => "the agent is told why",
+            Self::Deny => "the agent receives the reason",
         }
     }
 

@@ -252,6 +252,7 @@ requests! {
     crate::service::SendSignal,
     crate::steering::Steer,
     crate::stuck::StuckRuns,
+    crate::views::activity::ShowActivity,
     crate::views::Describe,
     crate::views::FindProject,
     crate::views::FindRun,

@@ -14,7 +14,8 @@ use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::finding::Finding;
 use longhaul_workflows::project::{BacklogView, ProjectSummary, SessionsPaused};
-use longhaul_workflows::projection::{MailboxEntry, ProjectState, ProjectView, State};
+pub use longhaul_workflows::projection::ProjectState;
+use longhaul_workflows::projection::{MailboxEntry, ProjectView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

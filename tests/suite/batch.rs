@@ -162,6 +162,12 @@ fn a_report_tells_what_passed_what_is_blocked_and_what_waits() {
     let expected = [("parser", "passed"), ("shell", "failure"), ("table", "skipped")];
     assert_eq!(cases, expected.map(|(name, what)| (name.to_owned(), what.to_owned())).into());
     assert!(text.contains("grep -q finished shell.txt"), "{text}");
+    for part in ["time=\"", "<system-out>", "The check"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let status = world.longhaul.call(&["batch", "status", "nightly", "-o", "json"]).exits(0).json();
+    assert_eq!(states(&status), ["passed", "blocked", "waiting"]);
+    world.longhaul.call(&["batch", "status", "other"]).exits(2);
     assert_eq!(document.cases("p2"), [("parser".to_owned(), "skipped".to_owned())]);
 }
 
@@ -202,7 +208,8 @@ async fn check_log(world: &World) {
 fn a_detached_batch_is_carried_on_in_the_background() {
     let world = World::new(vec![Project::new(&[plain("parser", &[], 5)], 0.1), tiny(), tiny()]);
     let file = world.write_some(1, "", |_| String::new());
-    world.batch(&file, &["--detach"]).exits(0).says("carries it on");
+    let detached = world.batch(&file, &["--detach", "-o", "json"]).exits(0).json();
+    assert!(detached["process"].is_number() && detached["projects"] == 1, "{detached:#}");
     let file = world
         .write(" ", |number| if number > 0 { "after = [\"p0\"]".into() } else { String::new() });
     world.batch(&file, &["--detach"]).exits(0).says("2 of 3 projects are new");
@@ -224,7 +231,7 @@ fn labels_and_settings_of_a_batch_reach_the_runs() {
     why.says("p0 needs attention: parser: waits for a person: `longhaul approve")
         .says(&format!("`longhaul batch {file}` continues it"));
     assert!(!why.out.contains("message") && !why.out.contains("longhaul run"), "{}", why.out);
-    world.longhaul.call(&["approve", "--filter", "label.team=ops"]).exits(2).says("no run fits");
+    world.longhaul.call(&["approve", "--filter", "label.team=ops"]).exits(0).says("no run matches");
     world
         .longhaul
         .call(&["approve", "--filter", "label.team=web", "--filter", "label.batch=nightly"])

@@ -184,11 +184,9 @@ fn what_is_followed_ends_with_its_run() {
     let said = history.said();
     let first = |line: &'_ str| line.trim_start().split(' ').next().map(str::to_owned);
     let is_number = |word: &String| word.bytes().all(|letter| letter.is_ascii_digit());
-    let positions: Vec<String> = said.lines().filter_map(first).filter(is_number).collect();
-    assert_eq!(
-        positions,
-        (0..positions.len()).map(|number| number.to_string()).collect::<Vec<_>>()
-    );
+    let positions = said.lines().filter_map(first).filter(is_number);
+    let positions: Vec<u64> = positions.map(|number| number.parse().unwrap()).collect();
+    assert!(positions.len() > 30 && positions.is_sorted_by(|one, next| one < next), "{said}");
     assert!(said.contains("over: passed"), "{said}");
     // The first session ends after one step; whichever was there first, what follows is shown once.
     let said = logs.said();

@@ -9,7 +9,7 @@ use clap::{Subcommand, ValueEnum};
 use super::session::Session;
 use super::shared::span;
 use super::usage::Usage;
-use super::{OneRun, Output, Within};
+use super::{OneRun, Output, Target};
 use longhaul_server::views::KINDS;
 use longhaul_workflows::projection::State;
 
@@ -99,7 +99,7 @@ pub(crate) enum Listed {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Named {
     #[command(flatten)]
-    pub(crate) one: OneRun,
+    pub(crate) target: Target,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -108,7 +108,7 @@ pub(crate) struct Named {
 #[derive(Debug, clap::Args)]
 pub(crate) struct History {
     #[command(flatten)]
-    pub(crate) one: OneRun,
+    pub(crate) target: Target,
     /// Include the inputs and outputs of each step
     #[arg(long)]
     pub(crate) full: bool,
@@ -149,11 +149,8 @@ pub(crate) struct Logs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tree {
-    /// A run or a feature, or the directory of a project [default: the project here]
-    #[arg(value_name = "RUN|FEATURE|DIR")]
-    pub(crate) target: Option<String>,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) target: Target,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -16,13 +16,15 @@ mod reconcile;
 mod rewind;
 mod run;
 mod schema;
-mod status;
+pub(crate) mod status;
 mod steer;
-mod terminal;
+pub(crate) mod terminal;
+mod watch;
 
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::arguments::look::Look;
 use crate::arguments::{Arguments, Command};
@@ -63,6 +65,7 @@ async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
         Command::Run(run) => run::run(data_dir, &run).await,
         Command::Batch(batch) => batch::run(data_dir, &batch).await,
         Command::Status(show) => status::run(data_dir, &show).await,
+        Command::Watch(arguments) => watch::run(data_dir, &arguments).await,
         Command::Feature(feature) => feature::run(data_dir, feature).await,
         Command::Look(look) => look::run(data_dir, look).await,
         Command::Pause(steer) => steer::projects(data_dir, steer, Order::Pause).await,
@@ -104,6 +107,18 @@ fn no_log(data_dir: &Path) -> anyhow::Error {
     usage(format!("there is no log in {}: nothing has run yet", data_dir.display()))
 }
 
+/// Asks for the confirmation of an action; refuses without a terminal.
+fn confirmed(action: &str, scope: &str) -> Result<()> {
+    if !std::io::stdin().is_terminal() {
+        return Err(usage(format!("{scope}: add --yes to confirm, or look with --dry-run")));
+    }
+    let _ = write!(std::io::stderr(), "{action}? [y/N] ");
+    let mut word = String::new();
+    std::io::stdin().lock().read_line(&mut word).context("cannot read the answer")?;
+    let is_confirmed = matches!(word.trim(), "y" | "Y" | "yes");
+    if is_confirmed { Ok(()) } else { Err(usage("not confirmed: nothing was changed")) }
+}
+
 /// Refuses to overwrite a file without --force.
 fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     let shown = file.display();
@@ -112,7 +127,7 @@ fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     }
     if file.exists() && !force {
         return Err(usage(format!(
-            "{shown} is there already: name another file, or say --force to write over it"
+            "{shown} exists: name another file, or overwrite it with --force"
         )));
     }
     Ok(())

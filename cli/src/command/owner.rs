@@ -104,16 +104,16 @@ async fn interrupted() {
 }
 
 /// The termination signals.
-struct Interrupts([std::io::Result<Signal>; 3]);
+pub(super) struct Interrupts([std::io::Result<Signal>; 3]);
 
 impl Interrupts {
     /// Installs the handlers.
-    fn listen() -> Self {
+    pub(super) fn listen() -> Self {
         Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
     }
 
     /// The next signal; pending forever if the system refuses handlers.
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else {
             return std::future::pending().await;
         };

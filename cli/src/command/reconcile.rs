@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::steer::ToldDocument;
+use super::steer::OrderDocument;
 use crate::arguments::{Output, Reconcile};
 use crate::document;
 use crate::exit::{Exit, usage};
@@ -24,7 +24,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> 
     let word = if landed { "landed" } else { "not landed" };
     term::say(format!("run {run}: recorded as {word}; it continues when its project runs"));
     if arguments.output == Output::Json {
-        document::print(ToldDocument::of_one("reconcile", run.as_str(), waits, &request))?;
+        document::print(OrderDocument::of_one("reconcile", run.as_str(), waits, &request))?;
     }
     Ok(Exit::Ok)
 }

@@ -159,7 +159,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
 }
 
 /// Why no session starts.
-pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
+pub(crate) fn sessions_paused(paused: &SessionsPaused) -> String {
     let reason = first_line(&paused.reason);
     match paused.until {
         Some(until) => {

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use comfy_table::{ColumnConstraint, Table, Width, presets};
+use ratatui::style::Style;
 use textwrap::WordSplitter;
 
 use crate::term;
@@ -150,8 +151,19 @@ pub(super) fn colour(state: &str) -> Colour {
     }
 }
 
+/// The style of a state in a drawing.
+pub(crate) fn style(state: &str) -> Style {
+    match colour(state) {
+        Colour::Green => Style::new().green(),
+        Colour::Yellow => Style::new().yellow(),
+        Colour::Red => Style::new().red(),
+        Colour::Blue => Style::new().blue(),
+        Colour::Dim => Style::new().dim(),
+    }
+}
+
 /// Text on one line, without control characters.
-pub(super) fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
@@ -180,7 +192,7 @@ pub(super) fn time(at: DateTime<Utc>) -> String {
 }
 
 /// A duration or an age: `45s`, `3m12s`, `2h05m`, `3d04h`.
-pub(super) fn span(span: TimeDelta) -> String {
+pub(crate) fn span(span: TimeDelta) -> String {
     let seconds = span.num_seconds().max(0);
     match seconds {
         0..60 => format!("{seconds}s"),

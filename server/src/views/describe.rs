@@ -152,11 +152,12 @@ impl View<'_> {
     }
 }
 
+/// The cost without the sessions that a fork has copied from its origin.
 fn cost(sessions: &[Session]) -> Cost {
+    let own = || sessions.iter().filter(|session| !session.record.is_copied);
     Cost {
-        sessions: sessions.iter().map(|session| session.attempts as usize).sum(),
-        session_seconds: sessions
-            .iter()
+        sessions: own().map(|session| session.attempts as usize).sum(),
+        session_seconds: own()
             .filter_map(|session| session.seconds)
             .fold(0.0, |sum, seconds| sum + seconds),
     }

@@ -1,6 +1,7 @@
 //! The read side: requests that only look at runs, and the documents they return, computed from the
 //! log alone.
 
+pub mod activity;
 pub mod describe;
 pub mod graph;
 mod header;

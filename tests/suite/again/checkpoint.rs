@@ -94,5 +94,7 @@ fn what_each_step_can_be_taken_for_is_listed_and_holds() {
         world.call(&["fork", &id, "--from", from]).exits(0).says(&format!("{id}@{at} "));
         world.run().exits(0);
     }
-    world.call(&["rollback", &world.root, "--to", landed["commit"].as_str().unwrap()]).exits(0);
+    world
+        .call(&["rollback", &world.root, "--to", landed["commit"].as_str().unwrap(), "--yes"])
+        .exits(0);
 }

@@ -91,6 +91,11 @@ impl State {
         Self::Done,
     ];
 
+    /// Whether this state is final.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Passed | Self::Blocked | Self::Failed | Self::Cancelled | Self::Done)
+    }
+
     /// The name of the state in JSON and on the command line.
     pub fn word(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::arguments::Shown;
 use crate::command::run::Progress;
 use crate::document;
+use longhaul_server::Client;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 
 /// A state change in a batch.
@@ -57,9 +58,9 @@ pub(super) enum Changes {
 }
 
 impl Changes {
-    pub(super) fn new(shown: Shown) -> Self {
+    pub(super) fn new(shown: Shown, projects: usize) -> Self {
         match shown {
-            Shown::Text => Self::Text(Progress::new()),
+            Shown::Text => Self::Text(Progress::new(projects)),
             Shown::Jsonl => Self::Json(BTreeMap::new()),
             Shown::None => Self::None,
         }
@@ -98,6 +99,13 @@ impl Changes {
         }
         known.insert(key, change.clone());
         document::print_line(ProgressLine { at: Utc::now(), project: project.to_owned(), change })
+    }
+
+    /// Draws the live display, if it is due.
+    pub(super) async fn tick(&mut self, client: &Client) {
+        if let Self::Text(progress) = self {
+            progress.tick(client).await;
+        }
     }
 
     pub(super) fn finish(&mut self) {

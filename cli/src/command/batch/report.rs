@@ -34,7 +34,7 @@ pub(super) struct ProjectReport {
     /// Its name in the batch.
     pub(super) name: String,
     /// Its id, which is also the id of its run.
-    project: String,
+    pub(super) project: String,
     /// The top of its checkout.
     root: String,
     /// Its state.

@@ -8,9 +8,10 @@ use anyhow::Result;
 use crate::arguments::AtOnce;
 use crate::command::{call, owner, run};
 use crate::term;
-use longhaul_server::{BatchStanding, BatchStatus, Client, Service};
+use longhaul_server::{BatchStanding, BatchStatus, Client, Service, Watch};
 
-use super::{Asked, Changes, submit};
+use super::junit::AllFacts;
+use super::{Asked, Changes, junit, submit};
 
 /// A settled batch, with the states of its projects in the order of the file.
 pub(super) struct Done {
@@ -19,25 +20,33 @@ pub(super) struct Done {
     pub(super) is_held: bool,
 }
 
-/// Submits a batch and waits for it; `None` if this process is asked to end.
+/// Submits a batch and waits for it; with the facts of its features for a report, if wanted.
+/// `None` if this process is asked to end.
 pub(super) async fn until_done(
     data_dir: &Path,
     limits: &AtOnce,
     asked: &Asked,
     changes: &mut Changes,
-) -> Result<Option<Done>> {
+    with_facts: bool,
+) -> Result<Option<(Done, AllFacts)>> {
+    let facts = async |access: &Client, done: &Done| {
+        if with_facts { junit::facts(access, &done.standing).await } else { Ok(AllFacts::new()) }
+    };
     let work = async |access: &Client, service: Option<&Service>| {
         let submission = submit(access, asked).await?;
         let Some(service) = service else {
-            term::say("another Longhaul runs this log: it carries the batch on");
+            term::say("another Longhaul process runs this log and the batch");
             owner::change_limits(access, limits).await?;
-            return watch(access, asked, &submission, changes).await;
+            let done = watch(access, asked, &submission, changes).await?;
+            let facts = facts(access, &done).await?;
+            return Ok((done, facts));
         };
         let mut others = run::Others::of(service, access);
         loop {
             let done = watch(access, asked, &submission, changes).await?;
+            let facts = facts(access, &done).await?;
             if others.may_go(&mut []).await? {
-                return Ok(done);
+                return Ok((done, facts));
             }
             tokio::time::sleep(run::LOOK).await;
         }
@@ -51,8 +60,8 @@ async fn watch(
     submission: &str,
     changes: &mut Changes,
 ) -> Result<Done> {
-    let mut watch = access.watch(BatchStatus { batch: asked.id.clone() }).await?;
-    while let Some(standing) = watch.next().await? {
+    let mut watch = access.watch(BatchStatus { batch: asked.id.clone(), all: false }).await?;
+    while let Some(standing) = next(&mut watch, access, changes).await? {
         for entry in &standing.view.plan.projects {
             let document = standing.projects.get(&entry.name);
             changes.project(entry.name.as_str(), standing.state(&entry.name))?;
@@ -72,9 +81,26 @@ async fn watch(
             return Ok(Done { standing, is_held });
         }
     }
-    anyhow::bail!("no process carries the batch {} on", asked.id)
+    anyhow::bail!("no process runs the batch {}", asked.id)
 }
 
-pub(super) async fn standing(access: &Client, batch: &str) -> Result<BatchStanding> {
-    call(access, BatchStatus { batch: batch.to_owned() }).await
+/// The next status; the live display is drawn meanwhile.
+async fn next(
+    watch: &mut Watch<BatchStatus>,
+    access: &Client,
+    changes: &mut Changes,
+) -> Result<Option<BatchStanding>> {
+    let mut next = std::pin::pin!(watch.next());
+    loop {
+        changes.tick(access).await;
+        if let Ok(standing) = tokio::time::timeout(run::LOOK, &mut next).await {
+            return Ok(standing?);
+        }
+    }
+}
+
+/// The current states of all projects of a batch.
+pub(super) async fn now(access: &Client, batch: &str) -> Result<Done> {
+    let standing = call(access, BatchStatus { batch: batch.to_owned(), all: true }).await?;
+    Ok(Done { standing, is_held: false })
 }

@@ -19,6 +19,8 @@ use crate::term;
 use longhaul_server::views::{self, GraphDocument};
 use longhaul_workflows::projection::{ProjectView, State};
 
+pub(in crate::command) use text::{DagRow, dag_rows, sign};
+
 pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
     let document = document(data_dir, &Project::at(&arguments.dir).await?).await?;
     if arguments.output == Output::Json {

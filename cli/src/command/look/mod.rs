@@ -8,13 +8,16 @@ mod logs;
 mod session;
 mod tree;
 mod usage;
-mod why;
+pub(super) mod why;
 
 use std::path::Path;
 
 use anyhow::Result;
 
+pub(super) use graph::{DagRow, dag_rows, sign};
 pub(super) use history::HistoryDocument;
+pub(super) use logs::SessionOutput;
+pub(super) use session::transcript;
 
 use super::named::{self, name};
 use super::{call, explained, is_gone, reach, terminal};

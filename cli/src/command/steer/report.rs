@@ -16,7 +16,7 @@ use longhaul_server::{Order, advice};
 
 /// The report of an order.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::command) struct ToldDocument<'a> {
+pub(in crate::command) struct OrderDocument<'a> {
     /// The verb, as on the command line.
     order: &'a str,
     /// The requester.
@@ -26,10 +26,10 @@ pub(in crate::command) struct ToldDocument<'a> {
     /// Whether it was a dry run.
     dry_run: bool,
     /// The named runs, or those that the filter selected.
-    runs: Vec<ToldLine<'a>>,
+    runs: Vec<OrderLine<'a>>,
 }
 
-impl<'a> ToldDocument<'a> {
+impl<'a> OrderDocument<'a> {
     /// A report with one receiver.
     pub(in crate::command) fn of_one(
         order: &'a str,
@@ -38,20 +38,21 @@ impl<'a> ToldDocument<'a> {
         request: &'a RequestedBy,
     ) -> Self {
         let RequestedBy { by, why } = request;
-        let line = ToldLine { asked: run, run, result: ToldResult::Told, waits, reason: None };
+        let line =
+            OrderLine { asked: run, run, result: OrderResult::Delivered, waits, reason: None };
         Self { order, by, why, dry_run: false, runs: vec![line] }
     }
 }
 
 /// The result for one run.
 #[derive(Debug, Serialize, JsonSchema)]
-struct ToldLine<'a> {
+struct OrderLine<'a> {
     /// The name as given; with a filter, the id.
     asked: &'a str,
     /// The id of the run; for an unresolved name, the name.
     run: &'a str,
     /// The result.
-    result: ToldResult,
+    result: OrderResult,
     /// Whether the order stays unread until a process runs the log.
     waits: bool,
     /// Why it had no effect or was refused, or the action that a person must take first.
@@ -61,13 +62,13 @@ struct ToldLine<'a> {
 /// The result of an order to one run.
 #[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum ToldResult {
+enum OrderResult {
     /// The run received it.
-    Told,
+    Delivered,
     /// A dry run: the run would receive it.
-    WouldBeTold,
+    WouldBeDelivered,
     /// The run is in the requested state already.
-    SoAlready,
+    Unchanged,
     /// There is no such run.
     Unknown,
     /// It does not apply to this run.
@@ -90,9 +91,9 @@ pub(super) struct Line {
 }
 
 pub(super) enum Outcome {
-    Told,
-    WouldBe,
-    SoAlready(String),
+    Delivered,
+    WouldDeliver,
+    Unchanged(String),
     Unknown(String),
     Refused(String),
     /// A person must act first.
@@ -100,8 +101,13 @@ pub(super) enum Outcome {
 }
 
 impl Line {
-    fn is_told(&self) -> bool {
-        matches!(self.outcome, Outcome::Told | Outcome::WouldBe | Outcome::SoAlready(_))
+    fn is_delivered(&self) -> bool {
+        matches!(self.outcome, Outcome::Delivered | Outcome::WouldDeliver | Outcome::Unchanged(_))
+    }
+
+    /// Whether it received the order now.
+    pub(super) fn has_received(&self) -> bool {
+        matches!(self.outcome, Outcome::Delivered)
     }
 
     /// Whether another line is about a run below its run.
@@ -117,28 +123,28 @@ impl Line {
     fn shown(&self, order: &Order) -> String {
         let name = self.name();
         match &self.outcome {
-            Outcome::Told if self.waits => {
+            Outcome::Delivered if self.waits => {
                 format!("{name}  {}, when it is run again", order.done())
             }
-            Outcome::Told => format!("{name}  {}", order.done()),
-            Outcome::WouldBe => format!("{name}  would be {}", order.done()),
-            Outcome::SoAlready(reason) => format!("{name}  {reason}"),
+            Outcome::Delivered => format!("{name}  {}", order.done()),
+            Outcome::WouldDeliver => format!("{name}  would be {}", order.done()),
+            Outcome::Unchanged(reason) => format!("{name}  {reason}"),
             Outcome::Unknown(reason) | Outcome::Refused(reason) | Outcome::Held(reason) => {
-                format!("{name}  not told: {reason}")
+                format!("{name}  not {}: {reason}", order.done())
             }
         }
     }
 
-    fn told(&self) -> ToldLine<'_> {
+    fn document(&self) -> OrderLine<'_> {
         let (result, reason) = match &self.outcome {
-            Outcome::Told => (ToldResult::Told, None),
-            Outcome::WouldBe => (ToldResult::WouldBeTold, None),
-            Outcome::SoAlready(reason) => (ToldResult::SoAlready, Some(reason)),
-            Outcome::Unknown(reason) => (ToldResult::Unknown, Some(reason)),
-            Outcome::Refused(reason) => (ToldResult::Refused, Some(reason)),
-            Outcome::Held(reason) => (ToldResult::Held, Some(reason)),
+            Outcome::Delivered => (OrderResult::Delivered, None),
+            Outcome::WouldDeliver => (OrderResult::WouldBeDelivered, None),
+            Outcome::Unchanged(reason) => (OrderResult::Unchanged, Some(reason)),
+            Outcome::Unknown(reason) => (OrderResult::Unknown, Some(reason)),
+            Outcome::Refused(reason) => (OrderResult::Refused, Some(reason)),
+            Outcome::Held(reason) => (OrderResult::Held, Some(reason)),
         };
-        ToldLine {
+        OrderLine {
             asked: &self.asked,
             run: self.name(),
             result,
@@ -153,18 +159,18 @@ const MOST_NAMES: usize = 5;
 
 /// The command that continues what was stopped, or runs what no process runs.
 fn next(lines: &[Line], order: &Order) -> String {
-    let told = || lines.iter().filter(|line| line.is_told());
+    let delivered = || lines.iter().filter(|line| line.is_delivered());
     let roots = |lines: &mut dyn Iterator<Item = &Line>| -> BTreeSet<String> {
         lines.filter_map(|line| line.root.clone()).collect()
     };
     let (verb, names, what) = match order {
         Order::Cancel => {
-            let projects = told().filter(|line| line.root.is_some());
+            let projects = delivered().filter(|line| line.root.is_some());
             let top = projects.filter(|line| !lines.iter().any(|other| other.covers(line)));
             ("resume", top.map(|line| line.name().to_owned()).collect(), "continues it")
         }
-        Order::Terminate => ("run", roots(&mut told()), "continues it"),
-        _ => ("run", roots(&mut told().filter(|line| line.waits)), "runs it"),
+        Order::Terminate => ("run", roots(&mut delivered()), "continues it"),
+        _ => ("run", roots(&mut delivered().filter(|line| line.waits)), "runs it"),
     };
     if names.is_empty() || names.len() > MOST_NAMES {
         return String::new();
@@ -172,12 +178,13 @@ fn next(lines: &[Line], order: &Order) -> String {
     format!("{} {what}", advice::command(std::iter::once(verb.to_owned()).chain(names)))
 }
 
-/// 0: all received it; 5: some did; 3: none did, but a person can change that; 2: none did.
+/// 0: all received it, or no run matches; 5: some did; 3: none did, but a person can change that; 2: none did.
 pub(super) fn exit(lines: &[Line]) -> Exit {
-    match lines.iter().filter(|line| line.is_told()).count() {
+    match lines.iter().filter(|line| line.is_delivered()).count() {
+        _ if lines.is_empty() => Exit::Ok,
         0 if lines.iter().any(|line| matches!(line.outcome, Outcome::Held(_))) => Exit::Suspended,
         0 => Exit::Usage,
-        told if told == lines.len() => Exit::Ok,
+        delivered if delivered == lines.len() => Exit::Ok,
         _ => Exit::Partial,
     }
 }
@@ -190,9 +197,9 @@ pub(super) fn print(
 ) -> Result<()> {
     match tell.output {
         Output::Json => {
-            let runs = lines.iter().map(Line::told).collect();
+            let runs = lines.iter().map(Line::document).collect();
             let RequestedBy { by, why } = request;
-            document::print(ToldDocument {
+            document::print(OrderDocument {
                 order: order.verb(),
                 by,
                 why,
@@ -202,13 +209,13 @@ pub(super) fn print(
         }
         Output::Table => {
             for line in lines {
-                if line.is_told() {
+                if line.is_delivered() {
                     terminal::print(line.shown(order));
                 } else {
                     term::say(line.shown(order));
                 }
             }
-            if lines.iter().any(Line::is_told) && !tell.dry_run {
+            if lines.iter().any(Line::is_delivered) && !tell.dry_run {
                 let remarks = [order.remark().to_owned(), next(lines, order)];
                 let remarks: Vec<String> =
                     remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
