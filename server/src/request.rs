@@ -23,8 +23,7 @@ pub trait Request: Clone + Serialize + DeserializeOwned + Send + Sync + 'static 
     /// The type of the response.
     type Response: Serialize + DeserializeOwned + Send + 'static;
 
-    /// The command that makes this change. `None` for a read: sessions may send it, and it may be
-    /// repeated.
+    /// The command that makes this change. `None` for a read, which may be repeated.
     fn command(&self) -> Option<&'static str> {
         None
     }

@@ -166,7 +166,7 @@ fn a_report_tells_what_passed_what_is_blocked_and_what_waits() {
         assert!(text.contains(part), "{part}: {text}");
     }
     let status = world.longhaul.call(&["batch", "status", "nightly", "-o", "json"]).exits(0).json();
-    assert_eq!(states(&status), ["passed", "blocked", "waiting"]);
+    assert_eq!(states(&status), ["done", "needs_attention", "waiting"]);
     world.longhaul.call(&["batch", "status", "other"]).exits(2);
     assert_eq!(document.cases("p2"), [("parser".to_owned(), "skipped".to_owned())]);
 }

@@ -230,7 +230,14 @@ impl Repository {
             let args: &[&str] = if step.back {
                 &["reset", "--keep", "--quiet", step.to]
             } else {
-                &["merge", "--ff-only", "--no-autostash", "--quiet", step.to]
+                &[
+                    "merge",
+                    "--ff-only",
+                    "--no-overwrite-ignore",
+                    "--no-autostash",
+                    "--quiet",
+                    step.to,
+                ]
             };
             if step.back {
                 // Refreshes the index: a file rewritten with the same bytes would count as changed.

@@ -43,9 +43,10 @@ pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Resul
             let most = if all { usize::MAX } else { terminal::rows() };
             list_features(data_dir, list.place.as_ref().unwrap_or(dir), list.output, most).await
         }
-        FeatureCommand::Show(name) => show(data_dir, dir, &name).await,
+        FeatureCommand::Show(name) => Box::pin(show(data_dir, dir, &name)).await,
         FeatureCommand::Next(list) => {
-            next(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await
+            let dir = list.place.as_ref().unwrap_or(dir);
+            Box::pin(next(data_dir, dir, list.output)).await
         }
         FeatureCommand::Block(block) => block_feature(data_dir, dir, &block).await,
         FeatureCommand::Unblock(unblock) => unblock_feature(data_dir, dir, &unblock).await,

@@ -52,7 +52,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     if usual.as_ref() != Some(&data_dir) {
         term::advise_data_dir(advice::quoted(&data_dir.to_string_lossy()));
     }
-    let outcome = run_on(&data_dir, command).await;
+    let outcome = Box::pin(run_on(&data_dir, command)).await;
     if outcome.is_err() {
         // A sandbox hides the project's repository, too, which looks damaged then.
         refuse_out_of_reach(&data_dir)?;
@@ -63,10 +63,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
 async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
     match command {
         Command::Run(run) => run::run(data_dir, &run).await,
-        Command::Batch(batch) => batch::run(data_dir, &batch).await,
+        Command::Batch(batch) => Box::pin(batch::run(data_dir, &batch)).await,
         Command::Status(show) => status::run(data_dir, &show).await,
         Command::Watch(arguments) => watch::run(data_dir, &arguments).await,
-        Command::Feature(feature) => feature::run(data_dir, feature).await,
+        Command::Feature(feature) => Box::pin(feature::run(data_dir, feature)).await,
         Command::Look(look) => look::run(data_dir, look).await,
         Command::Pause(steer) => steer::projects(data_dir, steer, Order::Pause).await,
         Command::Resume(steer) => steer::projects(data_dir, steer, Order::Resume).await,
@@ -90,7 +90,7 @@ async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
         Command::Check(check) => maintenance::check(data_dir, &check).await,
         Command::Prune(prune) => maintenance::prune(data_dir, &prune).await,
         Command::Doctor(doctor) => maintenance::doctor(data_dir, &doctor).await,
-        Command::Demo(demo) => demo::run(data_dir, &demo).await,
+        Command::Demo(demo) => Box::pin(demo::run(data_dir, &demo)).await,
         Command::Bench(bench) => bench::run(data_dir, &bench).await,
         Command::Init(_) | Command::Replay(_) | Command::Completions(_) => {
             unreachable!("it has run already")

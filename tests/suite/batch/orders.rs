@@ -22,7 +22,10 @@ fn a_cancelled_batch_ends_its_projects_and_begins_no_other() {
 
     let said = world.longhaul.call(&["cancel", "batch/nightly", "-o", "json"]).exits(0).json();
     let told = said["runs"].as_array().cloned().unwrap_or_default();
-    assert!(told.iter().all(|line| line["result"] == "told" && line["waits"] == false), "{said:#}");
+    assert!(
+        told.iter().all(|line| line["result"] == "delivered" && line["waits"] == false),
+        "{said:#}"
+    );
     let kinds = |parts: usize| {
         let depth = |line: &&serde_json::Value| {
             line["run"].as_str().unwrap_or_default().split('/').count() == parts
