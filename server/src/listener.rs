@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
-use crate::refused::{refusal, refused_read};
+use crate::refused::refusal;
 use crate::request::{Incoming, RequestError, Response};
 use crate::service::Service;
 use crate::socket::{self, Address};
@@ -95,11 +95,6 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
                 let error = refusal.error();
                 refusal.record(&service).await;
                 write(&writer, &Response::Error(error)).await;
-            }
-            None if request.command().is_none()
-                && let Some(refused) = refused_read(peer, service.log.directory()) =>
-            {
-                write(&writer, &Response::Error(refused)).await;
             }
             None if is_watched && request.command().is_none() => {
                 let mut repeated = Repeated::begin(Arc::clone(&service), request);

@@ -34,7 +34,7 @@ pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
 }
 
 /// The refusal of a read from within a session: the log holds what held-out checks print.
-pub(crate) fn refused_read(pid: Option<i32>, data_dir: &Path) -> Option<RequestError> {
+fn refused_read(pid: Option<i32>, data_dir: &Path) -> Option<RequestError> {
     let call = call_of(pid?, data_dir)?;
     Some(RequestError::refused(format!(
         "the log in {} is out of reach of the session {call}: agents and checks neither read nor steer runs",
