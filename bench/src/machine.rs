@@ -86,7 +86,16 @@ fn kilobytes(table: &str, name: &str) -> Option<u64> {
 
 /// The CPU time of this process so far, in user and kernel mode.
 pub(super) fn cpu_time() -> Result<Duration> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    cpu_of(UsageWho::RUSAGE_SELF)
+}
+
+/// The CPU time of all children of this process that have ended, and of their children.
+pub(super) fn cpu_of_children() -> Result<Duration> {
+    cpu_of(UsageWho::RUSAGE_CHILDREN)
+}
+
+fn cpu_of(processes: UsageWho) -> Result<Duration> {
+    let usage = getrusage(processes)?;
     let micros = |time: TimeVal| Duration::from_micros(time.num_microseconds().unsigned_abs());
     Ok(micros(usage.user_time()) + micros(usage.system_time()))
 }

@@ -69,6 +69,7 @@ impl Measured {
     fn targets(&self) -> Vec<Target> {
         let alone = self.steps.first().map_or(f64::INFINITY, |steps| steps.sled.p50_ratio);
         let many = self.steps.last().map_or(0.0, |steps| steps.sled.ratio);
+        let feature = &self.feature;
         #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
         let memory = self.waiting.resident.peak_bytes as f64 / MIB as f64;
         let mut targets = vec![
@@ -93,7 +94,20 @@ impl Measured {
                 self.scheduler.total_seconds(),
                 5.0,
             ),
+            Target::at_most(
+                "wall time of a feature, to that of the shell script",
+                feature.longhaul.wall_ms / feature.script.wall_ms,
+                2.0,
+            ),
+            Target::at_most(
+                "CPU time of a feature, to that of the shell script",
+                feature.longhaul.cpu_ms / feature.script.cpu_ms,
+                2.5,
+            ),
         ];
+        if let Some(calls) = feature.longhaul.calls {
+            targets.push(Target::at_most("git processes of a feature", calls.git_processes, 30.0));
+        }
         targets.extend(self.sessions.targets());
         targets
     }
@@ -129,7 +143,7 @@ impl Report {
     }
 
     fn figures(&self) -> Table {
-        let Measured { open, waiting, scheduler, feature, sessions, .. } = &self.measured;
+        let Measured { open, waiting, scheduler, sessions, .. } = &self.measured;
         let held = |held: &Held| {
             let grown = held.after_bytes.saturating_sub(held.before_bytes) / MIB;
             format!(
@@ -171,18 +185,28 @@ impl Report {
                 scheduler.build_seconds,
             ),
         ]);
-        table.add_row([
-            "FEATURE".to_owned(),
-            format!(
-                "{} features: {:.0} ms each with Longhaul, {:.0} ms with a shell script and git",
-                feature.features,
-                feature.milliseconds_each(feature.longhaul_seconds),
-                feature.milliseconds_each(feature.script_seconds),
-            ),
-        ]);
         let heads = std::iter::once("SESSIONS").chain(std::iter::repeat(""));
         for (head, line) in heads.zip(sessions.lines()) {
             table.add_row([head.to_owned(), line]);
+        }
+        table
+    }
+
+    fn feature(&self) -> Table {
+        let feature = &self.measured.feature;
+        let mut table = plain();
+        let head = format!("ONE OF {} FEATURES", feature.features);
+        table.set_header([&head, "WALL ms", "CPU ms", "GIT PROCESSES", "SYNCS", "OF THE LOG"]);
+        for (name, cost) in [("longhaul", &feature.longhaul), ("shell script", &feature.script)] {
+            let calls = cost.calls.map(|calls| [calls.git_processes, calls.syncs, calls.log_syncs]);
+            let calls = calls.map_or(["-"; 3].map(str::to_owned), |calls| {
+                calls.map(|figure| format!("{figure:.1}"))
+            });
+            let times = [cost.wall_ms, cost.cpu_ms].map(|figure| format!("{figure:.0}"));
+            table.add_row([name.to_owned()].into_iter().chain(times).chain(calls));
+        }
+        for column in table.column_iter_mut().filter(|column| column.index != 0) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
         table
     }
@@ -210,7 +234,9 @@ impl fmt::Display for Report {
             "{cores} cores, {model}, {} MiB\n{os}\n{directory} ({file_system})\n",
             memory_bytes / MIB
         )?;
-        write!(formatter, "{}\n\n{}\n\n{}", self.steps(), self.figures(), self.targets())
+        let tables = [self.steps(), self.figures(), self.feature(), self.targets()];
+        let tables = tables.map(|table| table.to_string());
+        write!(formatter, "{}", tables.join("\n\n"))
     }
 }
 
@@ -225,6 +251,7 @@ mod tests {
     use longhaul_server::document::Titled;
 
     use super::super::ceiling::Ceiling;
+    use super::super::feature::{Calls, Cost};
     use super::super::machine;
     use super::super::open::Resumed;
     use super::*;
@@ -246,7 +273,10 @@ mod tests {
         let sled = Ceiling { ratio: 0.7, p50_ratio: 1.6, ..Ceiling::default() };
         let steps = vec![Steps { in_flight: 256, sled, ..Steps::default() }];
         let machine = machine::describe(std::path::Path::new("/"));
-        let feature = Overhead { features: 5, longhaul_seconds: 2.0, script_seconds: 0.5 };
+        let calls = Calls { git_processes: 31.0, syncs: 40.0, log_syncs: 30.0 };
+        let longhaul = Cost { wall_ms: 400.0, cpu_ms: 90.0, calls: Some(calls) };
+        let script = Cost { wall_ms: 100.0, cpu_ms: 45.0, calls: None };
+        let feature = Overhead { features: 5, longhaul, script };
         let sessions = Sessions::default();
         let measured = Measured { machine, steps, open, waiting, scheduler, feature, sessions };
         let report = Report::new(true, measured);
@@ -256,7 +286,7 @@ mod tests {
             "continued after 3.50 s",
             "2 MiB more, peak 90 MiB, 7 of them",
             "0.30 s of CPU",
-            "400 ms each",
+            "31.0",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -268,7 +298,7 @@ mod tests {
             .map(|target| target["reached"].as_bool().unwrap());
         assert_eq!(
             reached.collect::<Vec<_>>(),
-            [true, false, false, true, true, true, true, false, true]
+            [true, false, false, true, true, false, true, false, true, true, false, true]
         );
         let schema = schemars::schema_for!(Titled<Report>);
         let fields = schema.get("properties").and_then(|fields| fields.as_object()).unwrap();

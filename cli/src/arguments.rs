@@ -2,6 +2,7 @@
 
 mod backlog;
 mod batch;
+mod help;
 pub(crate) mod look;
 mod maintenance;
 mod rewind;
@@ -16,10 +17,11 @@ use clap::{Parser, Subcommand, ValueEnum};
 use longhaul_workflows::settings::Seconds;
 
 pub(crate) use backlog::{FeatureExport, FeatureImport};
-pub(crate) use batch::{Batch, Shown};
+pub(crate) use batch::{Batch, BatchCommand, BatchOf, Shown};
+pub(crate) use help::command as with_help;
 pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
-pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback};
-pub(crate) use shared::{Asked, AtOnce, OneRun, Within};
+pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback, Runs};
+pub(crate) use shared::{Asked, AtOnce, OneRun, Target, Wait, Within, user};
 pub(crate) use steer::{Answer, Reply, Signal, Steer, Tell, Text};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -27,7 +29,7 @@ const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked)
 
 /// A durable executor for long-running coding agents.
 #[derive(Debug, Parser)]
-#[command(name = "longhaul", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "longhaul", version, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     /// The data directory with the log [default: longhaul in the XDG data directory]
     #[arg(long, global = true, env = "LONGHAUL_HOME", value_name = "DIR")]
@@ -49,8 +51,10 @@ pub(crate) enum Command {
     Run(Run),
     /// Run many projects under one id, in the order of their dependencies; repeat it to continue
     Batch(Batch),
-    /// Show the status of a project, also while another process runs it
+    /// Show the status of a project, or a table of all projects, also while a process runs them
     Status(Show),
+    /// Watch projects at work: features, log and transcript on a full screen
+    Watch(Watch),
     /// Read and change the features of a project
     Feature(Feature),
     #[command(flatten)]
@@ -58,8 +62,10 @@ pub(crate) enum Command {
     /// Pause projects, or one run, before their next step; a running session ends first
     Pause(Steer),
     /// Resume paused or cancelled projects, or one run; retry a blocked feature
+    #[command(visible_aliases = ["retry", "unpause"])]
     Resume(Steer),
     /// Cancel projects, or one run, and keep their work
+    #[command(visible_alias = "stop")]
     Cancel(Steer),
     /// Terminate projects or runs at once: agents are killed, without cleanup
     #[command(visible_alias = "kill")]
@@ -73,10 +79,13 @@ pub(crate) enum Command {
     /// Approve the merge of features that wait for approval
     Approve(Answer),
     /// Send features that wait for approval back to their agents, with the reason --why
+    #[command(visible_alias = "reject")]
     Deny(Answer),
-    /// Start a new run of a feature from a step of an earlier one (Temporal: reset --event-id)
+    /// Start a new run of a feature from a step of an earlier one
+    #[command(visible_alias = "reset")]
     Fork(Fork),
     /// Start a new run of a feature from the beginning, with the input of the earlier one
+    #[command(visible_alias = "rerun")]
     Restart(Restart),
     /// Roll back a project: its target branch, and the features that landed since
     Rollback(Rollback),
@@ -152,12 +161,20 @@ pub(crate) struct Run {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// The project
-    #[arg(default_value = ".")]
-    pub(crate) dir: PathBuf,
+    /// The project [default: the one here; outside of a project, a table of all]
+    pub(crate) dir: Option<PathBuf>,
+    /// A table of all projects
+    #[arg(short, long, conflicts_with = "dir")]
+    pub(crate) all: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Watch {
+    /// The project [default: the project here, else the newest one of the log]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// Output formats of data on standard output.

@@ -77,9 +77,8 @@ pub(crate) fn model(dir: &Path, is_wanted: bool) -> anyhow::Result<Option<ModelS
             "{} is a demo with the scripted command: choose a directory that is new",
             dir.display()
         ),
-        Some(_) => return Ok(None),
         None if is_wanted => "127.0.0.1:0".to_owned(),
-        None => return Ok(None),
+        _ => return Ok(None),
     };
     let listener = TcpListener::bind(&address)
         .with_context(|| format!("the model of the demo needs {address}, which is in use"))?;

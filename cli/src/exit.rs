@@ -116,8 +116,8 @@ pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
 pub(crate) fn failed(failure: Failure) -> anyhow::Error {
     let exit = if failure.kind == FailureKind::Machine { Exit::Operational } else { Exit::Usage };
     let remedy = match failure.code.as_deref() {
-        Some(NO_SETTINGS) => "; `longhaul init DIR` writes one",
-        Some(NO_LIST) => "; write one, or `longhaul feature add`",
+        Some(NO_SETTINGS) => "; write one with longhaul init",
+        Some(NO_LIST) => "; write one, or add a feature with longhaul feature add",
         _ => "",
     };
     Complaint { exit, message: failure.message + remedy }.into()

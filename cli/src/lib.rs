@@ -5,13 +5,14 @@ mod command;
 mod demo;
 mod document;
 mod exit;
+mod live;
 mod place;
 mod term;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
 use arguments::Arguments;
 use exit::Exit;
@@ -25,7 +26,7 @@ pub fn main() -> ExitCode {
     if raw.get(1).is_some_and(|word| word == SUPERVISE) {
         return longhaul_activities::process::supervise_main(raw.split_off(2));
     }
-    let arguments = match Arguments::try_parse_from(raw) {
+    let arguments = match parse(raw) {
         Ok(arguments) => arguments,
         Err(error) => {
             if error.use_stderr() {
@@ -56,4 +57,8 @@ pub fn main() -> ExitCode {
     // Do not wait for tasks that still run when the command has finished.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     exit
+}
+
+fn parse(raw: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    Arguments::from_arg_matches(&arguments::with_help().try_get_matches_from(raw)?)
 }

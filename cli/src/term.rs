@@ -1,7 +1,9 @@
 //! Writes to standard error and standard output. Removes control sequences from foreign text.
 
 mod clean;
+pub(crate) mod inline;
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
@@ -38,14 +40,50 @@ pub(crate) fn start_log(verbose: u8) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(colour)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Log)
         .try_init();
+}
+
+/// The data directory as it was given on the command line, quoted for a shell.
+static DATA_DIR: OnceLock<String> = OnceLock::new();
+
+/// Sets the data directory that advised commands name.
+pub(crate) fn advise_data_dir(quoted: String) {
+    let _ = DATA_DIR.set(quoted);
+}
+
+/// A text whose advised commands name the data directory of this command.
+fn advised(text: &str) -> Cow<'_, str> {
+    match DATA_DIR.get() {
+        None => text.into(),
+        Some(dir) => text.replace("`longhaul ", &format!("`longhaul --data-dir {dir} ")).into(),
+    }
+}
+
+/// The writer of log lines.
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        if !inline::message(String::from_utf8_lossy(line).trim_end()) {
+            std::io::stderr().write_all(line)?;
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Prints a line on standard error.
 pub(crate) fn say(line: impl std::fmt::Display) {
     // A closed standard error is not an error.
-    let _ = writeln!(std::io::stderr(), "{}", clean(&line.to_string()));
+    let line = line.to_string();
+    let line = clean(&advised(&line));
+    if !inline::message(&line) {
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
 }
 
 /// Prints a notice about a wait.
@@ -59,7 +97,7 @@ static UNWRITABLE: OnceLock<std::io::Error> = OnceLock::new();
 /// Prints text for people on standard output. A failed write does not stop the command; `ending`
 /// reports it.
 pub(crate) fn print(text: impl std::fmt::Display) {
-    pass_on(format!("{}\n", clean(&text.to_string())).as_bytes());
+    pass_on(format!("{}\n", clean(&advised(&text.to_string()))).as_bytes());
 }
 
 /// Prints data for programs on standard output: unchanged, unless it is a terminal.

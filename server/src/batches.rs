@@ -10,8 +10,9 @@ use longhaul_engine::{
 };
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{
-    BatchInput, BatchView, BatchWorkflow, Entry, Now, Overrides, Plan, ProjectState, Submit,
+    BatchInput, BatchView, BatchWorkflow, Entry, EntryState, Now, Overrides, Plan, Submit,
 };
+use longhaul_workflows::projection::ProjectState;
 use serde::{Deserialize, Serialize};
 
 use crate::settled::{self, Verdict, Watched, is_settled};
@@ -33,9 +34,14 @@ pub(crate) struct Terms {
     pub(crate) overrides: Overrides,
 }
 
-/// The batches that this process runs, each with its number of submissions.
+/// The batches that this process runs.
 #[derive(Debug, Default)]
-pub(crate) struct OpenBatches(Mutex<BTreeMap<RunId, u64>>);
+pub(crate) struct OpenBatches {
+    /// Their numbers of submissions.
+    open: Mutex<BTreeMap<RunId, u64>>,
+    /// Held while a batch begins projects, and while an order is sent to a batch and its projects.
+    pub(crate) steering: tokio::sync::Mutex<()>,
+}
 
 /// The status of a batch in this process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -43,10 +49,11 @@ pub struct BatchStanding {
     /// Its plan and the submission that it comes from.
     pub view: BatchView,
     /// The state of each project.
-    pub states: BTreeMap<FeatureId, ProjectState>,
+    pub states: BTreeMap<FeatureId, EntryState>,
     /// Whether it makes progress without a person.
     pub is_open: bool,
-    /// The states of its active projects; of a batch that makes no progress, of all projects.
+    /// The states of its active projects; of a batch that makes no progress, or on request, of all
+    /// projects.
     pub projects: BTreeMap<FeatureId, StatusDocument>,
 }
 
@@ -57,6 +64,13 @@ pub struct SubmitBatch {
     pub batch: String,
     /// Its projects and limits.
     pub plan: Plan,
+    /// The absolute path of the file that describes it, if there is one.
+    pub file: Option<String>,
+}
+
+impl SubmitBatch {
+    /// The label of a batch with the path of its file.
+    pub const FILE: &'static str = "file";
 }
 
 /// A batch that was submitted.
@@ -73,10 +87,31 @@ pub struct Submitted {
 pub struct BatchStatus {
     /// Its id.
     pub batch: String,
+    /// Whether to include the projects that it does not work on.
+    #[serde(default)]
+    pub all: bool,
+}
+
+impl BatchStanding {
+    /// The state of a project.
+    pub fn state(&self, name: &FeatureId) -> ProjectState {
+        let status = self.projects.get(name).map(|document| document.status);
+        match self.states.get(name) {
+            None | Some(EntryState::Waiting) => ProjectState::Waiting,
+            Some(EntryState::Working) => status.unwrap_or(ProjectState::Running),
+            Some(EntryState::Passed) => ProjectState::Done,
+            Some(EntryState::Refused { .. }) => ProjectState::NeedsAttention,
+            // Finished work that waits, or a project with a person's request, has its own state.
+            Some(EntryState::Blocked | EntryState::Suspended) => match status {
+                Some(status @ (ProjectState::Cancelled | ProjectState::Paused)) => status,
+                _ => ProjectState::NeedsAttention,
+            },
+        }
+    }
 }
 
 request!(SubmitBatch, "submit_batch" -> Submitted, command: Some("batch"),
-    |self, service| service.submit(&self.batch, self.plan).await);
+    |self, service| service.submit(self).await);
 
 request!(BatchStatus, "batch" -> BatchStanding, |self, service| self.run(&service).await);
 
@@ -92,7 +127,8 @@ impl BatchStatus {
             None => return Err(RequestError::UnknownRun { run }),
         };
         for entry in &batch.view.plan.projects {
-            if !is_open || batch.states.get(&entry.name) == Some(&ProjectState::Working) {
+            let is_working = batch.states.get(&entry.name) == Some(&EntryState::Working);
+            if self.all || !is_open || is_working {
                 batch.projects.insert(entry.name.clone(), service.status_of(entry).await?);
             }
         }
@@ -102,7 +138,7 @@ impl BatchStatus {
 
 impl OpenBatches {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a submission; returns whether it is the first.
@@ -134,6 +170,19 @@ impl Service {
         !self.batches.lock().is_empty()
     }
 
+    /// The projects that a batch has begun and that have not passed.
+    pub(crate) async fn begun(&self, batch: &RunId) -> Result<Vec<RunId>, StoreError> {
+        let Some(BatchStanding { view, states, .. }) = standing(self, batch).await? else {
+            return Ok(Vec::new());
+        };
+        let is_begun = |entry: &&Entry| {
+            let state = states.get(&entry.name).unwrap_or(&EntryState::Waiting);
+            !matches!(state, EntryState::Waiting | EntryState::Passed)
+        };
+        let begun = view.plan.projects.iter().filter(is_begun);
+        Ok(begun.filter_map(|entry| RunId::new(entry.project.id.clone()).ok()).collect())
+    }
+
     /// The state of a project of a batch, from the log, or from its files if it has not started.
     async fn status_of(&self, entry: &Entry) -> Result<StatusDocument, RequestError> {
         let project = RunId::new(entry.project.id.clone()).map_err(RequestError::refused)?;
@@ -150,9 +199,10 @@ impl Service {
     }
 
     /// Submits a plan.
-    async fn submit(self: &Arc<Self>, batch: &str, plan: Plan) -> Result<Submitted, RequestError> {
+    async fn submit(self: &Arc<Self>, submit: SubmitBatch) -> Result<Submitted, RequestError> {
+        let SubmitBatch { batch, plan, file } = submit;
         let engine = self.running()?;
-        let run = BatchWorkflow::run_id(batch).map_err(RequestError::refused)?;
+        let run = BatchWorkflow::run_id(&batch).map_err(RequestError::refused)?;
         plan.projects
             .iter()
             .try_for_each(|entry| entry.overrides.check())
@@ -174,7 +224,7 @@ impl Service {
             run: run.clone(),
             workflow: BatchWorkflow::NAME.into(),
             input,
-            labels: BTreeMap::new(),
+            labels: file.map(|file| (SubmitBatch::FILE.to_owned(), file)).into_iter().collect(),
         };
         if engine.start(new.clone()).await? == Started::Over {
             engine.restart(new).await?;
@@ -212,7 +262,7 @@ async fn standing(service: &Service, run: &RunId) -> Result<Option<BatchStanding
     };
     let state = |entry: &Entry| {
         let state =
-            published.get(&ProjectState::key(&entry.name)).and_then(|state| state.read().ok());
+            published.get(&EntryState::key(&entry.name)).and_then(|state| state.read().ok());
         (entry.name.clone(), state.unwrap_or_default())
     };
     let states = view.plan.projects.iter().map(state).collect();
@@ -226,7 +276,7 @@ struct Driver {
     submission: String,
     watched: BTreeMap<FeatureId, Watched>,
     /// Messages sent to the batch that it may not have published yet.
-    reported: BTreeMap<FeatureId, ProjectState>,
+    reported: BTreeMap<FeatureId, EntryState>,
 }
 
 async fn carry_on(service: Arc<Service>, run: RunId) {
@@ -263,14 +313,23 @@ impl Driver {
         let store = Arc::clone(&self.service.store);
         // Order matters: a batch that waits after its mailbox was empty has published the effect of
         // its last message.
-        let has_mail = !store.mailbox(&self.run).await?.is_empty();
+        let service = Arc::clone(&self.service);
+        let _steering = service.batches.steering.lock().await;
+        let mail = store.mailbox(&self.run).await?;
+        let stops = |message: &Message| {
+            matches!(
+                message.body,
+                MessageBody::Pause(_) | MessageBody::Cancel(_) | MessageBody::Terminate(_)
+            )
+        };
         let summary = store
             .summary(&self.run)
             .await?
             .ok_or_else(|| StoreError::UnknownRun(self.run.clone()))?;
         let is_held = engine.stuck().contains_key(&self.run)
             || matches!(summary.status, Status::Paused(_))
-            || summary.status.is_terminal();
+            || summary.status.is_terminal()
+            || mail.iter().any(stops);
         let Some(standing) = standing(&self.service, &self.run).await? else { return Ok(is_held) };
         if standing.view.submitted != self.submission {
             self.follow(engine, &standing.view);
@@ -278,14 +337,13 @@ impl Driver {
         let mut is_working = false;
         for entry in &standing.view.plan.projects {
             let published = standing.states.get(&entry.name).cloned().unwrap_or_default();
-            if let Some(now) = self.project(engine, entry, &published).await? {
-                is_working |= now == ProjectState::Working;
+            if let Some(now) = self.project(engine, entry, &published, is_held).await? {
+                is_working |= now == EntryState::Working;
                 self.tell(engine, entry, &published, now).await?;
             }
         }
-        let is_quiet = matches!(summary.status, Status::Waiting { .. }) && !has_mail;
-        let published_working =
-            standing.states.values().any(|state| *state == ProjectState::Working);
+        let is_quiet = matches!(summary.status, Status::Waiting { .. }) && mail.is_empty();
+        let published_working = standing.states.values().any(|state| *state == EntryState::Working);
         Ok(!is_working && (is_held || (is_quiet && !published_working)))
     }
 
@@ -294,18 +352,19 @@ impl Driver {
         &mut self,
         engine: &Engine,
         entry: &Entry,
-        published: &ProjectState,
-    ) -> Result<Option<ProjectState>, StoreError> {
-        if *published == ProjectState::Waiting {
+        published: &EntryState,
+        is_held: bool,
+    ) -> Result<Option<EntryState>, StoreError> {
+        if *published == EntryState::Waiting {
             return Ok(None);
         }
         if !self.watched.contains_key(&entry.name) {
-            if *published != ProjectState::Working {
+            if *published != EntryState::Working || is_held {
                 return Ok(None);
             }
             match self.begin(entry).await? {
                 Ok(watched) => drop(self.watched.insert(entry.name.clone(), watched)),
-                Err(reason) => return Ok(Some(ProjectState::Refused { reason })),
+                Err(reason) => return Ok(Some(EntryState::Refused { reason })),
             }
         }
         let Some(watched) = self.watched.get_mut(&entry.name) else { return Ok(None) };
@@ -313,12 +372,12 @@ impl Driver {
             status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true, None)
                 .await?;
         if !is_settled(watched, &document) {
-            return Ok(Some(ProjectState::Working));
+            return Ok(Some(EntryState::Working));
         }
         let reason =
             document.limited_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
         let now = state_of(settled::verdict(&document), reason);
-        if now == ProjectState::Passed && *published == now {
+        if now == EntryState::Passed && *published == now {
             // Nothing is left to do, so stop polling it and watching its files.
             let id = watched.id.clone();
             self.watched.remove(&entry.name);
@@ -357,8 +416,8 @@ impl Driver {
         &mut self,
         engine: &Engine,
         entry: &Entry,
-        published: &ProjectState,
-        now: ProjectState,
+        published: &EntryState,
+        now: EntryState,
     ) -> Result<(), StoreError> {
         if now == *published {
             self.reported.remove(&entry.name);
@@ -376,12 +435,12 @@ impl Driver {
     }
 }
 
-fn state_of(verdict: Verdict, problem: Option<String>) -> ProjectState {
+fn state_of(verdict: Verdict, problem: Option<String>) -> EntryState {
     match verdict {
-        Verdict::Passed => ProjectState::Passed,
-        Verdict::Blocked => ProjectState::Blocked,
-        Verdict::Suspended => ProjectState::Suspended,
-        Verdict::Misconfigured | Verdict::Failed => ProjectState::Refused {
+        Verdict::Passed => EntryState::Passed,
+        Verdict::Blocked => EntryState::Blocked,
+        Verdict::Suspended => EntryState::Suspended,
+        Verdict::Misconfigured | Verdict::Failed => EntryState::Refused {
             reason: problem.unwrap_or_else(|| "the log or the disk failed".into()),
         },
     }

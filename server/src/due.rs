@@ -1,8 +1,9 @@
 //! When runs have work: now, or at a time.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use longhaul_engine::{RunId, Status};
+use longhaul_engine::{Engine, RunId, Status};
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::head::RunHead;
 use crate::request::{RequestError, request};
@@ -33,6 +34,9 @@ request!(ShowDue, "due" -> Due, |self, service| {
 
 impl ShowDue {
     async fn run(self, service: &Service) -> Result<Due, RequestError> {
+        // A message on its way from one run to another is seen at neither of them if it is sent
+        // while they are read: only what is read while nothing is recorded holds.
+        let mut recorded = service.engine.as_ref().map(Engine::recorded);
         let soon = Utc::now() + SOON;
         let mut due = Due::default();
         let stuck = service.stuck_in_engine();
@@ -52,6 +56,10 @@ impl ShowDue {
                 }
             }
         }
+        let is_unchanged = recorded
+            .as_mut()
+            .is_none_or(|recorded| matches!(recorded.try_recv(), Err(TryRecvError::Empty)));
+        due.is_now |= !is_unchanged;
         Ok(due)
     }
 }

@@ -4,6 +4,7 @@
 //! A [`Client`] reaches the service: in the process that owns the log, through its unix socket, or
 //! by opening a log at rest.
 
+pub mod advice;
 mod batches;
 mod client;
 pub mod document;
@@ -53,7 +54,7 @@ pub use maintenance::{
     Check, Export, Exported, Import, Imported, InspectPages, Pages, Prune, Pruned, PrunedRun,
     Unfinished, UnfinishedRuns,
 };
-pub use open::{Limits, open, workflows};
+pub use open::{Limits, SetLimits, open, workflows};
 pub use order::Order;
 pub use project::{Project, check as check_project, restore_checkouts};
 pub use questions::{AnswerQuestion, Answered};
@@ -63,7 +64,9 @@ pub use rewind::{
     Fork, Forked, From, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken,
 };
 pub use select::{Filter, SelectRuns, Selected, without_covered};
-pub use service::{Begin, Delivered, ProjectStatus, Reconcile, SendSignal, Service, is_copy};
+pub use service::{
+    Begin, Delivered, ProjectStatus, Receiver, Reconcile, SendSignal, Service, is_copy,
+};
 pub use socket::Gone;
 pub use steering::Steer;
 pub use stuck::StuckRuns;

@@ -10,6 +10,7 @@ use longhaul_backlog::FeatureList;
 use longhaul_backlog::import::{self, Imported, Merged, Options};
 use longhaul_workflows::backlog::{Backlog, Feature};
 
+use crate::advice;
 use crate::error::{Error, Result};
 
 /// Lock timeout for the list.
@@ -80,8 +81,10 @@ impl ListFile {
         }
         let tasks = root.join(TASKS_FILE);
         if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
-            let tasks = tasks.display();
-            let advice = format!("make a list of them first: `longhaul feature import {tasks}`");
+            let tasks = tasks.to_string_lossy();
+            let root = root.to_string_lossy();
+            let import = advice::command(["feature", "import", &*tasks, "--dir", &*root]);
+            let advice = format!("make a list of them first: {import}");
             return Err(Error::usage(format!(
                 "the features of this project are in {tasks}: {advice}"
             )));

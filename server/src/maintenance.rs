@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
 use longhaul_storage::{CheckReport, Scope, Swept};
+use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::{ProjectView, State};
 use schemars::JsonSchema;
@@ -85,17 +86,17 @@ pub struct Pruned {
     pub problem: Option<String>,
 }
 
-/// Requests the open runs and the blocked features.
+/// Requests the open runs and the features that have not passed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Unfinished {}
 
-/// The open runs and the blocked features (`project/feature`).
+/// The open runs and the features that have not passed (`project/feature`).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UnfinishedRuns {
     /// The runs that are not closed.
     pub runs: Vec<RunId>,
-    /// The blocked features of these projects.
-    pub blocked: Vec<String>,
+    /// The features that have not passed.
+    pub resumable: Vec<String>,
 }
 
 /// Reads every page of the log and looks for unreferenced payloads.
@@ -186,19 +187,17 @@ request!(Unfinished, "unfinished" -> UnfinishedRuns, |self, service| self.run(&s
 
 impl Unfinished {
     async fn run(self, service: &Service) -> Result<UnfinishedRuns, RequestError> {
-        let mut going = service.store.runs("").await?;
-        going.retain(|(_, summary)| !summary.status.is_terminal());
-        let mut blocked = Vec::new();
+        let all = service.store.runs("").await?;
+        let mut resumable = Vec::new();
         for (project, _) in
-            going.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME)
+            all.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME)
         {
             let view = ProjectView::of(&service.store.published(project).await?);
-            blocked.extend(
-                view.in_state(State::Blocked)
-                    .into_iter()
-                    .map(|feature| format!("{project}/{feature}")),
-            );
+            let is_open = |id: &&FeatureId| !view.feature(id).is_some_and(|known| known.passes);
+            let open = view.backlog.iter().map(|feature| &feature.id).filter(is_open);
+            resumable.extend(open.map(|feature| format!("{project}/{feature}")));
         }
-        Ok(UnfinishedRuns { runs: going.into_iter().map(|(run, _)| run).collect(), blocked })
+        let going = all.into_iter().filter(|(_, summary)| !summary.status.is_terminal());
+        Ok(UnfinishedRuns { runs: going.map(|(run, _)| run).collect(), resumable })
     }
 }

@@ -11,9 +11,11 @@ use longhaul_workflows::contracts;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::session::SessionWorkflow;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::leftovers;
+use crate::request::request;
 use crate::service::Service;
 
 /// The pool of agent sessions.
@@ -27,6 +29,28 @@ pub struct Limits {
     /// Concurrent set-up scripts and checks.
     pub checks: usize,
 }
+
+/// The pool of set-up scripts and checks.
+const CHECKS: &str = "checks";
+
+/// Changes the concurrency limits of the process that runs the log.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct SetLimits {
+    /// Concurrent agent sessions; `None`: as before.
+    pub agents: Option<usize>,
+    /// Concurrent set-up scripts and checks; `None`: as before.
+    pub checks: Option<usize>,
+}
+
+request!(SetLimits, "set_limits" -> (), command: Some("run"), |self, service| {
+    let engine = service.running()?;
+    for (pool, size) in [(AGENTS, self.agents), (CHECKS, self.checks)] {
+        if let Some(size) = size {
+            engine.resize(pool, size.max(1));
+        }
+    }
+    Ok(())
+});
 
 /// Opens the log as its owner, ends processes of a dead owner, and starts an engine.
 pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
@@ -48,7 +72,7 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
     leftovers::remove(data_dir);
     let git = git::GitHandlers::new(data_dir);
     let options = Options {
-        pools: vec![(AGENTS.into(), limits.agents), ("checks".into(), limits.checks)],
+        pools: vec![(AGENTS.into(), limits.agents), (CHECKS.into(), limits.checks)],
         adopted: Vec::new(),
         ..Options::default()
     };
@@ -84,6 +108,11 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
         .with::<contracts::RunChecks>(checks.clone())
         .with::<contracts::CheckBase>(checks)
         .with::<contracts::UseTool>(tools::ToolHandler::new(
+            data_dir,
+            supervisor.clone(),
+            git.clone(),
+        ))
+        .with::<contracts::RunHook>(tools::HookHandler::new(
             data_dir,
             supervisor.clone(),
             git.clone(),

@@ -60,7 +60,7 @@ impl Order {
             Self::Cancel => "cancelled",
             Self::Terminate => "terminated",
             Self::Signal { .. } => "signalled",
-            Self::Steer { .. } => "told",
+            Self::Steer { .. } => "steered",
             Self::Approve => "approved",
             Self::Deny => "denied",
         }
@@ -70,14 +70,14 @@ impl Order {
     pub fn remark(&self) -> &'static str {
         match self {
             Self::Pause => "a session that is under way ends first",
-            Self::Resume => "`longhaul run` continues runs without a process",
-            Self::Cancel | Self::Terminate => {
-                "the work is kept; `longhaul run` continues a project"
-            }
+            Self::Resume => "",
+            Self::Cancel | Self::Terminate => "the work is kept",
             Self::Signal { .. } => "the workflow takes it when it looks at its mailbox",
-            Self::Steer { .. } => "the agent is told at the beginning of its next session",
+            Self::Steer { .. } => {
+                "the agent receives the note at the beginning of its next session"
+            }
             Self::Approve => "it is merged when its turn comes",
-            Self::Deny => "the agent is told why",
+            Self::Deny => "the agent receives the reason",
         }
     }
 

@@ -9,6 +9,7 @@ use longhaul_workflows::backlog::Backlog;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::settings::{AgentSettings, Driver};
 
+use crate::advice;
 use crate::error::Result;
 use crate::lock_state::LockState;
 use crate::request::RequestError;
@@ -79,8 +80,10 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     let list = root.join(&loaded.list_file);
     let list = list.display();
     if loaded.features.is_empty() {
-        let advice = "add one with `longhaul feature add`";
-        return Err(RequestError::refused(format!("{list} has no features yet: {advice}")));
+        let root = root.to_string_lossy();
+        let add = ["feature", "add", "ID", "NAME", "--check", "COMMAND", "--dir", &*root];
+        let add = advice::command(add);
+        return Err(RequestError::refused(format!("{list} has no features yet: {add} adds one")));
     }
     Backlog::new(loaded.features)
         .map_err(|error| RequestError::refused(format!("{list}: {error}")))?;

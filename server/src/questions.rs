@@ -82,6 +82,11 @@ pub(crate) struct Question {
 }
 
 impl Question {
+    /// The question and its remedy, as the reason of a run.
+    pub(crate) fn reason(&self) -> String {
+        format!("its agent asks: {} → {}", self.text.trim(), self.remedy())
+    }
+
     /// The command that answers it.
     pub(crate) fn remedy(&self) -> String {
         format!("`longhaul answer {} TEXT`", self.session)

@@ -29,12 +29,17 @@ pub fn refuse_within_session(verb: &'static str, data_dir: &Path) -> Result<()> 
 
 /// Refuses a command of a session whose log the sandbox hides.
 pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
-    let Some(call) = call_of(std::process::id().cast_signed(), data_dir) else { return Ok(()) };
-    let message = format!(
+    let pid = std::process::id().cast_signed();
+    refused_read(Some(pid), data_dir).map_or(Ok(()), |refused| Err(Error::Request(refused)))
+}
+
+/// The refusal of a read from within a session: the log holds what held-out checks print.
+fn refused_read(pid: Option<i32>, data_dir: &Path) -> Option<RequestError> {
+    let call = call_of(pid?, data_dir)?;
+    Some(RequestError::refused(format!(
         "the log in {} is out of reach of the session {call}: agents and checks neither read nor steer runs",
         data_dir.display()
-    );
-    Err(Error::Request(RequestError::refused(message)))
+    )))
 }
 
 /// Refuses a command of a session whose sandbox keeps it from the log.

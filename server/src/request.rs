@@ -23,8 +23,7 @@ pub trait Request: Clone + Serialize + DeserializeOwned + Send + Sync + 'static 
     /// The type of the response.
     type Response: Serialize + DeserializeOwned + Send + 'static;
 
-    /// The command that makes this change. `None` for a read: sessions may send it, and it may be
-    /// repeated.
+    /// The command that makes this change. `None` for a read, which may be repeated.
     fn command(&self) -> Option<&'static str> {
         None
     }
@@ -239,6 +238,7 @@ requests! {
     crate::maintenance::InspectPages,
     crate::maintenance::Prune,
     crate::maintenance::Unfinished,
+    crate::open::SetLimits,
     crate::questions::AnswerQuestion,
     crate::rewind::Fork,
     crate::rewind::ListCheckpoints,
@@ -251,10 +251,12 @@ requests! {
     crate::service::SendSignal,
     crate::steering::Steer,
     crate::stuck::StuckRuns,
+    crate::views::activity::ShowActivity,
     crate::views::Describe,
     crate::views::FindProject,
     crate::views::FindRun,
     crate::views::Graph,
+    crate::views::Overview,
     crate::views::Tree,
     crate::views::Why,
     crate::views::ShowHandoff,

@@ -27,6 +27,8 @@ pub struct Fork {
     pub set: Vec<(String, String)>,
     /// The requester, and the reason.
     pub request: RequestedBy,
+    /// Whether to only report the result.
+    pub dry_run: bool,
 }
 
 /// Moves the target branch of a project back to a commit, or to where a feature landed.
@@ -38,6 +40,8 @@ pub struct RollBack {
     pub to: String,
     /// The requester, and the reason.
     pub request: RequestedBy,
+    /// Whether to only report the result.
+    pub dry_run: bool,
 }
 
 /// Records the current work tree of a run.
@@ -70,6 +74,10 @@ pub enum From {
     Checkpoint(u32),
     /// After an event.
     Position(u64),
+    /// After the last step with a commit.
+    Last,
+    /// Before the session that failed, or whose work failed its checks.
+    BeforeFailure,
 }
 
 impl std::str::FromStr for From {
@@ -79,13 +87,15 @@ impl std::str::FromStr for From {
         let number = |text: &str| text.parse().ok();
         let step = match text.split_once(':') {
             None if text == "start" => Some(Self::Start),
+            None if text == "last" => Some(Self::Last),
+            None if text == "before-failure" => Some(Self::BeforeFailure),
             None => number(text).map(Self::Position),
             Some(("session", n)) => n.parse().ok().map(Self::Session),
             Some(("checkpoint", n)) => n.parse().ok().map(Self::Checkpoint),
             Some(_) => None,
         };
         step.ok_or_else(|| {
-            "a step is `start`, `session:N`, `checkpoint:N` or a position in the history, such as 12".into()
+            "a step is `start`, `last`, `before-failure`, `session:N`, `checkpoint:N` or a position in the history, such as 12".into()
         })
     }
 }
@@ -103,6 +113,8 @@ pub struct Forked {
     pub position: u64,
     /// The first commit of its work tree; `None`: it starts without earlier work.
     pub commit: Option<String>,
+    /// The features that passed on the work of its feature: their checks run again.
+    pub invalidates: Vec<String>,
 }
 
 /// The result of a rollback.
@@ -143,12 +155,12 @@ pub struct Row {
     pub checkpoint: Checkpoint,
 }
 
-request!(Fork, "fork" -> Forked, command: Some("fork"), |self, service| {
+request!(Fork, "fork" -> Forked, command: (!self.dry_run).then_some("fork"), |self, service| {
     service.prepare(&self.run).await?;
     service.fork(self).await
 });
 
-request!(RollBack, "roll_back" -> RolledBack, command: Some("rollback"), |self, service| {
+request!(RollBack, "roll_back" -> RolledBack, command: (!self.dry_run).then_some("rollback"), |self, service| {
     service.prepare(&self.project).await?;
     service.rollback(self).await
 });

@@ -33,6 +33,7 @@ documents! {
     "list" 1 crate::views::ListDocument,
     "listed" 1 crate::views::list::RunLine,
     "listed_session" 1 crate::views::SessionLine,
+    "overview" 1 crate::views::OverviewDocument,
     "session" 1 crate::views::SessionDocument,
     "sessions" 1 crate::views::SessionsDocument,
     "status" 1 crate::status::StatusDocument,

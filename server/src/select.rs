@@ -9,7 +9,8 @@ use longhaul_workflows::projection::State;
 use serde::{Deserialize, Serialize};
 
 use crate::status;
-use crate::views::{KINDS, Outcomes};
+use crate::views::states::Projects;
+use crate::views::{KINDS, Latest};
 
 use crate::request::{RequestError, request};
 use crate::service::Service;
@@ -75,6 +76,11 @@ impl FromStr for Filter {
 }
 
 impl Filter {
+    /// Whether a run in this state matches.
+    fn allows(&self, state: State) -> bool {
+        self.key != Key::Status || self.value.parse() == Ok(state)
+    }
+
     /// Whether a run matches, by its summary. The state is checked last because it costs the most.
     fn matches(&self, run: &RunId, summary: &Summary, root: Option<&str>) -> bool {
         let mut parts = run.as_str().split('/');
@@ -95,7 +101,8 @@ impl Filter {
     }
 }
 
-/// The runs that match all filters; closed runs only if a filter names a status.
+/// The runs that match all filters: closed runs only if a filter names a status, and no run that a
+/// later run of its feature superseded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SelectRuns {
     /// The filters, all of which must match.
@@ -108,10 +115,13 @@ impl SelectRuns {
     async fn run(self, service: &Service) -> Result<Vec<Selected>, RequestError> {
         let filters = self.filters;
         let any_status = filters.iter().any(|filter| filter.key == Key::Status);
-        let (mut selected, mut outcomes) = (Vec::new(), Outcomes::default());
+        let (mut selected, mut projects) = (Vec::new(), Projects::default());
         let mut root: (String, Option<String>) = Default::default();
-        for (run, summary) in service.store.runs("").await? {
-            if summary.status.is_terminal() && !any_status {
+        let runs = service.store.runs("").await?;
+        let latest = Latest::of(&runs);
+        for (run, summary) in runs {
+            let is_closed = summary.status.is_terminal();
+            if is_closed && !any_status || latest.after(&run, &summary).is_some() {
                 continue;
             }
             let project = run.root();
@@ -125,11 +135,8 @@ impl SelectRuns {
             if !filters.iter().all(|filter| filter.matches(&run, &summary, root.1.as_deref())) {
                 continue;
             }
-            let state = outcomes.state(&*service.store, &run, &summary).await?;
-            if filters
-                .iter()
-                .all(|filter| filter.key != Key::Status || filter.value == state.as_str())
-            {
+            let state = service.view().standing(&run, &summary, &mut projects).await?.state;
+            if filters.iter().all(|filter| filter.allows(state)) {
                 let awaits_approval = !summary.status.is_terminal()
                     && summary.workflow == FeatureWorkflow::NAME
                     && service.awaited(&run).await?.is_some();

@@ -78,12 +78,28 @@ pub struct Reconcile {
 }
 
 /// The runs that were sent a message.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Delivered {
     /// The runs, in the order of their ids.
-    pub runs: Vec<RunId>,
-    /// Whether the messages stay unread because no process runs the log now.
+    pub runs: Vec<Receiver>,
+}
+
+/// A run that was sent a message.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Receiver {
+    /// The run.
+    pub run: RunId,
+    /// Whether the message stays unread because no process runs this run now.
     pub waits: bool,
+    /// The checkout of its project, if that is known.
+    pub root: Option<String>,
+}
+
+impl Delivered {
+    /// Whether a message stays unread.
+    pub fn waits(&self) -> bool {
+        self.runs.iter().any(|receiver| receiver.waits)
+    }
 }
 
 request!(ProjectStatus, "status" -> Option<StatusDocument>, |self, service| self.run(&service).await);
@@ -95,7 +111,11 @@ impl ProjectStatus {
         let list = self.list.filter(|_| !is_running);
         match status::of_project(&*service.store, &self.project, &stuck, is_running, list).await {
             Err(StoreError::UnknownRun(_)) => Ok(None),
-            known => Ok(Some(known?)),
+            known => {
+                let mut document = known?;
+                document.read_landing().await;
+                Ok(Some(document))
+            }
         }
     }
 }
@@ -340,7 +360,17 @@ impl Service {
     async fn deliver_one(&self, run: RunId, body: MessageBody) -> Result<Delivered, RequestError> {
         let waits = self.waits(&run);
         let is_delivered = self.deliver(&run, body).await?;
-        Ok(Delivered { runs: is_delivered.then_some(run).into_iter().collect(), waits })
+        let runs = if is_delivered { vec![self.receiver(run, waits).await?] } else { Vec::new() };
+        Ok(Delivered { runs })
+    }
+
+    /// A run that was sent a message, with its project.
+    pub(crate) async fn receiver(&self, run: RunId, waits: bool) -> Result<Receiver, StoreError> {
+        let root = match RunId::new(run.root()) {
+            Ok(project) => status::known_root(&*self.store, &project).await?,
+            Err(_) => None,
+        };
+        Ok(Receiver { run, waits, root })
     }
 
     pub(crate) async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {

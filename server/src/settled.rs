@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
+use longhaul_workflows::projection::ProjectState;
 
-use crate::status::{ProjectState, StatusDocument};
+use crate::status::StatusDocument;
 
 /// How long a project without progress must be inactive before it is settled.
 const QUIET: Duration = Duration::from_secs(1);

@@ -1,5 +1,7 @@
 //! The status of a project: one document, printed as a table or as JSON.
 
+mod decide;
+mod landing;
 mod line;
 mod sessions;
 
@@ -7,12 +9,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use longhaul_activities::files::progress_file_obstacle;
-use longhaul_engine::{
-    EventKind, RequestedBy, RunId, RunReader, Status, Stop, StoreError, Summary,
-};
+use longhaul_engine::{RequestedBy, RunId, RunReader, Stop, StoreError};
+use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::finding::Finding;
-use longhaul_workflows::project::{Phase, ProjectSummary, SessionsPaused};
+use longhaul_workflows::project::{BacklogView, ProjectSummary, SessionsPaused};
+pub use longhaul_workflows::projection::ProjectState;
 use longhaul_workflows::projection::{MailboxEntry, ProjectView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,9 @@ pub struct StatusDocument {
     pub target: String,
     /// Its state.
     pub status: ProjectState,
+    /// Why it makes no progress, or what needs a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Whether a process runs it.
     pub is_running: bool,
     /// Whether its run is closed: terminated or failed. `longhaul run` starts a new one.
@@ -87,39 +92,6 @@ pub struct StuckRun {
     pub has_diverged: bool,
 }
 
-/// The state of a project.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProjectState {
-    /// A process works on it.
-    Running,
-    /// There is work, but no process runs it.
-    #[default]
-    Waiting,
-    /// No progress without a person.
-    NeedsAttention,
-    /// All features passed.
-    Done,
-    /// Cancelled by a person, or its run is closed.
-    Cancelled,
-    /// Paused by a person.
-    Paused,
-}
-
-impl ProjectState {
-    /// The label for people.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Waiting => "waiting",
-            Self::NeedsAttention => "needs attention",
-            Self::Done => "done",
-            Self::Cancelled => "cancelled",
-            Self::Paused => "paused",
-        }
-    }
-}
-
 /// Feature counts by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
@@ -133,6 +105,36 @@ pub struct Counts {
     pub blocked: usize,
     /// Not started.
     pub pending: usize,
+}
+
+impl std::iter::Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(counts: I) -> Self {
+        counts.fold(Self::default(), |sum, counts| Self {
+            total: sum.total + counts.total,
+            passed: sum.passed + counts.passed,
+            running: sum.running + counts.running,
+            blocked: sum.blocked + counts.blocked,
+            pending: sum.pending + counts.pending,
+        })
+    }
+}
+
+impl Counts {
+    fn published(summary: &ProjectSummary) -> Self {
+        let begun = summary.passed + summary.in_progress + summary.blocked;
+        Self {
+            total: summary.features,
+            passed: summary.passed,
+            running: summary.in_progress,
+            blocked: summary.blocked,
+            pending: summary.features.saturating_sub(begun),
+        }
+    }
+
+    /// Whether all features passed.
+    pub fn is_all_passed(self) -> bool {
+        self.passed == self.total
+    }
 }
 
 /// The root of a project according to the log.
@@ -161,17 +163,8 @@ pub async fn of_project(
     view.backlog = list.map_or(view.backlog, |list| list.features);
     let mut document =
         StatusDocument { project: project.to_string(), is_running, ..StatusDocument::default() };
-    let is_stuck = stuck.contains_key(project);
-    let (about_features, pending) =
-        head.pending().into_iter().partition(|entry| entry.action.feature.is_some());
-    document.pending = pending;
-    document.is_over = head.summary.status.is_terminal();
-    let below = stuck.iter().filter(|(run, _)| run.is_within(project.as_str()));
-    document.stuck = below.map(|(run, stop)| StuckRun::of(run, stop)).collect();
-    document.active_runs = usize::from(!is_stuck && head.is_active(is_running));
-    document.machine = head.machine().filter(|_| !is_stuck);
-    let lines =
-        line::Lines { store, view: &view, has_gates, stuck, is_running, pending: about_features };
+    let pending = document.take_head(&head, project, stuck);
+    let lines = line::Lines { store, view: &view, has_gates, stuck, is_running, pending };
     for feature in &view.backlog {
         let (line, is_active) = lines.of(feature).await?;
         document.active_runs += usize::from(is_active);
@@ -179,18 +172,58 @@ pub async fn of_project(
     }
     document.count();
     document.findings = view.findings.iter().map(Finding::to_string).collect();
-    if let Some(summary) = view.summary {
+    if let Some(summary) = &view.summary {
         document.findings.extend(progress_file_obstacle(Path::new(&summary.root)));
-        document.take_summary(summary);
     }
-    if document.is_over {
-        document.take_end(store, project, &head.summary).await?;
-    }
-    if let Status::Paused(request) = head.summary.status {
-        document.status = ProjectState::Paused;
-        document.stopped_by = Some(request);
-    }
+    document.decide(store, project, &head, view.summary).await?;
     Ok(document)
+}
+
+/// The status of a project with only the features that are in progress or blocked: the same state
+/// and reason at a lower cost.
+pub async fn brief(
+    store: &dyn RunReader,
+    project: &RunId,
+    stuck: &BTreeMap<RunId, Stop>,
+    is_running: bool,
+) -> Result<StatusDocument, StoreError> {
+    let head = RunHead::of(store, project)
+        .await?
+        .ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
+    let mut published = store.published(project).await?;
+    published.remove(BacklogView::KEY);
+    let view = ProjectView::of(&published);
+    let mut document =
+        StatusDocument { project: project.to_string(), is_running, ..StatusDocument::default() };
+    let pending = document.take_head(&head, project, stuck);
+    let lines = line::Lines { store, view: &view, has_gates: None, stuck, is_running, pending };
+    for (id, known) in &view.features {
+        if matches!(known.status, FeatureStatus::InProgress | FeatureStatus::Blocked) {
+            let (line, is_active) = lines.brief(id, known).await?;
+            document.active_runs += usize::from(is_active);
+            document.features.push(line);
+        }
+    }
+    document.counts = view.summary.as_ref().map(Counts::published).unwrap_or_default();
+    document.decide(store, project, &head, view.summary).await?;
+    Ok(document)
+}
+
+/// The line of the feature of an open run, without its earlier runs.
+pub(crate) async fn open_line(
+    store: &dyn RunReader,
+    view: &ProjectView,
+    run: &RunId,
+    stuck: &BTreeMap<RunId, Stop>,
+    is_running: bool,
+) -> Result<FeatureLine, StoreError> {
+    let known = view.features.iter().find(|(_, known)| known.run.as_ref() == Some(run));
+    let lines =
+        line::Lines { store, view, has_gates: None, stuck, is_running, pending: Vec::new() };
+    let waits = known.and_then(|(_, known)| known.waits.clone());
+    let mut line = FeatureLine { reason: waits, ..FeatureLine::default() };
+    lines.take_open(&mut line, run).await?;
+    Ok(line)
 }
 
 /// The status of a project without a log entry: claims of its list count as pending.
@@ -225,52 +258,43 @@ impl StatusDocument {
         self.synced.is_empty()
     }
 
+    /// Whether a person has to act, although other features may still progress.
+    pub fn needs_person(&self) -> bool {
+        let held = |line: &FeatureLine| line.is_held() || line.status == State::Blocked;
+        match self.status {
+            ProjectState::NeedsAttention => true,
+            ProjectState::Running | ProjectState::Waiting => {
+                self.features.iter().any(held)
+                    || self.problem.is_some()
+                    || !self.stuck.is_empty()
+                    || self.agent_wait().is_some()
+            }
+            ProjectState::Done | ProjectState::Cancelled | ProjectState::Paused => false,
+        }
+    }
+
     /// Whether an active feature needs a person.
     pub fn has_held(&self) -> bool {
         self.features.iter().any(FeatureLine::is_held)
     }
 
-    /// How the run of the project ended.
-    async fn take_end(
+    /// Takes the state of its run; returns the unread requests about features.
+    fn take_head(
         &mut self,
-        store: &dyn RunReader,
+        head: &RunHead,
         project: &RunId,
-        summary: &Summary,
-    ) -> Result<(), StoreError> {
-        self.status = ProjectState::Cancelled;
-        match store.read(project, summary.origin).await?.pop().map(|event| event.kind) {
-            Some(EventKind::RunTerminated(request)) => self.stopped_by = Some(request),
-            Some(EventKind::RunFailed { failure }) => {
-                self.stuck.push(StuckRun {
-                    run: project.clone(),
-                    reason: failure.message,
-                    has_diverged: false,
-                });
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn take_summary(&mut self, view: ProjectSummary) {
-        self.root = view.root;
-        self.target = view.target;
-        self.status = match view.phase {
-            Phase::Working if self.active_runs == 0 && self.has_held() => {
-                ProjectState::NeedsAttention
-            }
-            Phase::Working if self.is_running => ProjectState::Running,
-            Phase::Working => ProjectState::Waiting,
-            Phase::Idle if self.counts.passed == self.counts.total => ProjectState::Done,
-            Phase::Idle => ProjectState::NeedsAttention,
-            Phase::Halted => ProjectState::Cancelled,
-        };
-        self.stopped_by = view.halted;
-        self.problem = view.problem;
-        self.waits_on_next = view.waits_on_next;
-        self.sessions_paused = view.paused;
-        self.over_budget = view.over_budget;
-        self.synced = view.synced;
+        stuck: &BTreeMap<RunId, Stop>,
+    ) -> Vec<MailboxEntry> {
+        let is_stuck = stuck.contains_key(project);
+        let (about_features, pending) =
+            head.pending().into_iter().partition(|entry| entry.action.feature.is_some());
+        self.pending = pending;
+        self.is_over = head.summary.status.is_terminal();
+        let below = stuck.iter().filter(|(run, _)| run.is_within(project.as_str()));
+        self.stuck = below.map(|(run, stop)| StuckRun::of(run, stop)).collect();
+        self.active_runs = usize::from(!is_stuck && head.is_active(self.is_running));
+        self.machine = head.machine().filter(|_| !is_stuck);
+        about_features
     }
 
     /// The first line of the machine failure that all active work waits for; `None` if anything
@@ -303,15 +327,15 @@ impl StatusDocument {
     }
 
     fn count(&mut self) {
-        let count = |states: &[State]| {
-            self.features.iter().filter(|line| states.contains(&line.status)).count()
-        };
-        self.counts = Counts {
-            total: self.features.len(),
-            passed: count(&[State::Passed]),
-            running: count(&[State::Running, State::Paused, State::Parked]),
-            blocked: count(&[State::Blocked]),
-            pending: count(&[State::Pending, State::Waiting]),
-        };
+        let mut counts = Counts { total: self.features.len(), ..Counts::default() };
+        for line in &self.features {
+            *match line.status {
+                State::Passed => &mut counts.passed,
+                State::Blocked => &mut counts.blocked,
+                _ if line.is_in_progress() => &mut counts.running,
+                _ => &mut counts.pending,
+            } += 1;
+        }
+        self.counts = counts;
     }
 }

@@ -1,6 +1,7 @@
 //! Delivers orders to runs: finds the runs, validates the order, sends the message.
 
 use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreError, Summary};
+use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 use longhaul_workflows::projection::State;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
 use crate::signals;
-use crate::views::Outcomes;
+use crate::views::states::Projects;
 
 use crate::order::Order;
 use crate::request::{RequestError, request};
@@ -32,10 +33,36 @@ request!(Steer, "steer" -> Delivered, command: (!self.dry_run).then(|| self.orde
     |self, service| service.steer(&self).await);
 
 impl Service {
-    /// Sends the order, or in a dry run only returns the receivers.
+    /// Sends the order, or in a dry run only returns the receivers. An order to a batch goes to the
+    /// projects that it has begun, too.
     pub(crate) async fn steer(&self, steer: &Steer) -> Result<Delivered, RequestError> {
+        let summary = self.known(&steer.target).await?;
+        let is_for_projects =
+            matches!(steer.order, Order::Pause | Order::Resume | Order::Cancel | Order::Terminate);
+        if summary.workflow != BatchWorkflow::NAME || !is_for_projects {
+            return self.steer_one(steer, summary).await;
+        }
+        // No project may begin between the order to the batch and those to its projects.
+        let _steering = self.batches.steering.lock().await;
+        let mut delivered = self.steer_one(steer, summary).await?;
+        for target in self.begun(&steer.target).await? {
+            let Some(summary) = self.store.summary(&target).await? else { continue };
+            match self.steer_one(&Steer { target, ..steer.clone() }, summary).await {
+                Ok(more) => delivered.runs.extend(more.runs),
+                // A project that is over, or in that state already, needs no order.
+                Err(
+                    RequestError::Refused { .. }
+                    | RequestError::AlreadyDone { .. }
+                    | RequestError::Held { .. },
+                ) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(delivered)
+    }
+
+    async fn steer_one(&self, steer: &Steer, summary: Summary) -> Result<Delivered, RequestError> {
         let Steer { target, order, request, dry_run } = steer;
-        let summary = self.known(target).await?;
         if *order == Order::Resume
             && summary.workflow == FeatureWorkflow::NAME
             && let Some(delivered) =
@@ -44,7 +71,8 @@ impl Service {
             return Ok(delivered);
         }
         if summary.status.is_terminal() {
-            let state = Outcomes::default().state(&*self.store, target, &summary).await?;
+            let standing = self.view().standing(target, &summary, &mut Projects::default()).await?;
+            let state = standing.state;
             let again = if state == State::Blocked {
                 format!("; `longhaul resume {target}` tries it again")
             } else {
@@ -62,10 +90,10 @@ impl Service {
             if *dry_run
                 || self.tell(&run, run == *target && is_project(&summary), order, request).await?
             {
-                runs.push(run);
+                runs.push(self.receiver(run, waits).await?);
             }
         }
-        Ok(Delivered { runs, waits })
+        Ok(Delivered { runs })
     }
 
     /// The response to a resume of a feature run that is not paused.
@@ -79,7 +107,8 @@ impl Service {
         match &summary.status {
             Status::Paused(_) => Ok(None),
             Status::Parked(effect) => Err(RequestError::held(format!(
-                "run {run} is parked: {effect}; `longhaul reconcile {run} --landed` or `--not-landed` settles it"
+                "run {run} is parked: {effect}; `longhaul reconcile {run} --landed` or `longhaul reconcile {run} \
+                 --not-landed` settles it"
             ))),
             status if status.is_terminal() => self.try_again(run, request, dry_run).await.map(Some),
             _ if self.is_to_pause(run).await? => Ok(None),

@@ -69,7 +69,11 @@ impl Longhaul {
 
     /// Starts a command on a terminal that is so many letters wide.
     pub fn on_terminal(&self, args: &[&str], width: u16) -> Terminal {
-        Terminal::start(self.command(args), width)
+        // The controlling terminal of a new session, which alone sends Ctrl-C as a signal.
+        let setsid = Command::new("setsid");
+        let program = self.program.to_str().expect("the path of a test is UTF-8");
+        let words = [&["--ctty", program], args].concat();
+        Terminal::start(self.dressed(setsid, &words), width)
     }
 
     /// Runs a command to its end.

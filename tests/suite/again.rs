@@ -244,7 +244,7 @@ fn what_cannot_be_taken_back_says_why() {
     run.exits(3);
     world.project.let_go("parser");
     world.call(&["cancel", &id]).exits(0);
-    world.call(&["restart", &id]).exits(3).says("has been told to end");
+    world.call(&["restart", &id]).exits(3).says("is cancelled and ends");
     world.run().exits(1);
 
     let project = id.split('/').next().unwrap();

@@ -30,7 +30,7 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
             .call(&format!("why {feature}"))
             .exits(0)
             .says(&format!("Pending: {words}."))
-            .says("`longhaul run` continues it");
+            .says("/p` continues it");
         let described = world.json(&format!("describe {feature}"));
         let what = words.split(' ').next().unwrap();
         assert_eq!(described["pending"][0]["what"], what, "{described:#}");
@@ -78,7 +78,7 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
         .call("why manual")
         .exits(0)
         .says("It was cancelled by dan: dear.")
-        .says("`longhaul restart");
+        .says("`longhaul resume");
     assert_eq!(world.project.landed("main"), ["shell"]);
     world.call("resume parser").exits(0).says("/parser/2  resumed");
 }

@@ -1,5 +1,6 @@
 //! Batches: many projects under one id, submitted again, killed, handed over, reported.
 
+mod orders;
 mod terms;
 
 use std::collections::BTreeSet;
@@ -98,7 +99,7 @@ fn a_batch_runs_in_its_order_and_starts_nothing_twice() {
     let report = said.exits(0).json();
     assert_eq!(
         (&report["schema"], states(&report)),
-        (&"longhaul.batch/1".into(), vec!["passed".to_owned(); 3])
+        (&"longhaul.batch/1".into(), vec!["done".to_owned(); 3])
     );
     let starts = world.starts();
     assert!(
@@ -106,7 +107,7 @@ fn a_batch_runs_in_its_order_and_starts_nothing_twice() {
         "{starts:?}"
     );
 
-    world.batch(&file, &[]).exits(0).says("joined it, nothing is started twice").says("3 passed");
+    world.batch(&file, &[]).exits(0).says("joined it, nothing is started twice").says("3 done");
     assert_eq!(world.sessions(), 3);
     let file = world.write(" ", after);
     world.batch(&file, &[]).exits(0).says("1 of 4 projects are new");
@@ -147,7 +148,7 @@ fn a_report_tells_what_passed_what_is_blocked_and_what_waits() {
     let lines: Vec<Value> =
         said.exits(5).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (report, progress) = lines.split_last().unwrap();
-    assert_eq!(states(report), ["passed", "blocked", "waiting"]);
+    assert_eq!(states(report), ["done", "needs_attention", "waiting"]);
     assert!(progress.iter().all(|line| line["schema"] == "longhaul.progress/1"), "{progress:?}");
     assert!(
         progress.iter().any(|line| line["feature"] == "parser" && line["passes"] == true),
@@ -161,6 +162,12 @@ fn a_report_tells_what_passed_what_is_blocked_and_what_waits() {
     let expected = [("parser", "passed"), ("shell", "failure"), ("table", "skipped")];
     assert_eq!(cases, expected.map(|(name, what)| (name.to_owned(), what.to_owned())).into());
     assert!(text.contains("grep -q finished shell.txt"), "{text}");
+    for part in ["time=\"", "<system-out>", "The check"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let status = world.longhaul.call(&["batch", "status", "nightly", "-o", "json"]).exits(0).json();
+    assert_eq!(states(&status), ["done", "needs_attention", "waiting"]);
+    world.longhaul.call(&["batch", "status", "other"]).exits(2);
     assert_eq!(document.cases("p2"), [("parser".to_owned(), "skipped".to_owned())]);
 }
 
@@ -177,7 +184,7 @@ fn a_killed_batch_goes_on_where_it_was() {
         until("something is begun", || world.sessions() > kill * 2);
         life.kill();
     }
-    world.batch(&file, &[]).exits(0).says("is known").says("4 passed");
+    world.batch(&file, &[]).exits(0).says("is known").says("4 done");
     for project in &world.projects {
         assert_eq!(project.landed("main"), ["table", "parser"]);
     }
@@ -201,14 +208,15 @@ async fn check_log(world: &World) {
 fn a_detached_batch_is_carried_on_in_the_background() {
     let world = World::new(vec![Project::new(&[plain("parser", &[], 5)], 0.1), tiny(), tiny()]);
     let file = world.write_some(1, "", |_| String::new());
-    world.batch(&file, &["--detach"]).exits(0).says("carries it on");
+    let detached = world.batch(&file, &["--detach", "-o", "json"]).exits(0).json();
+    assert!(detached["process"].is_number() && detached["projects"] == 1, "{detached:#}");
     let file = world
         .write(" ", |number| if number > 0 { "after = [\"p0\"]".into() } else { String::new() });
     world.batch(&file, &["--detach"]).exits(0).says("2 of 3 projects are new");
     until("all of it is done", || {
         world.projects.iter().all(|project| project.landed("main") == ["parser"])
     });
-    world.batch(&file, &[]).exits(0).says("3 passed");
+    world.batch(&file, &[]).exits(0).says("3 done");
     assert_eq!(world.sessions(), 3);
 }
 
@@ -218,17 +226,17 @@ fn labels_and_settings_of_a_batch_reach_the_runs() {
     let world = World::new(vec![tiny(), tiny()]);
     let file = world.write("", |number| if number == 0 { approval.into() } else { String::new() });
     let report = world.batch(&file, &["-o", "json"]).exits(5).json();
-    assert_eq!(states(&report), ["suspended", "passed"]);
+    assert_eq!(states(&report), ["needs_attention", "done"]);
     let why = world.longhaul.call(&["why", "batch/nightly"]).exits(0).clone();
-    why.says("p0 is suspended: parser: waits for a person: `longhaul approve")
-        .says("`longhaul batch FILE` continues it");
+    why.says("p0 needs attention: parser: waits for a person: `longhaul approve")
+        .says(&format!("`longhaul batch {file}` continues it"));
     assert!(!why.out.contains("message") && !why.out.contains("longhaul run"), "{}", why.out);
-    world.longhaul.call(&["approve", "--filter", "label.team=ops"]).exits(2).says("no run fits");
+    world.longhaul.call(&["approve", "--filter", "label.team=ops"]).exits(0).says("no run matches");
     world
         .longhaul
         .call(&["approve", "--filter", "label.team=web", "--filter", "label.batch=nightly"])
         .exits(0);
-    world.batch(&file, &[]).exits(0).says("2 passed");
+    world.batch(&file, &[]).exits(0).says("2 done");
     world
         .longhaul
         .call(&["why", "batch/nightly"])
@@ -244,7 +252,7 @@ fn a_dozen_tiny_projects_are_done_under_one_id() {
             "",
             |number| if number % 6 == 5 { "after = [\"p0\"]".into() } else { String::new() },
         );
-    world.batch(&file, &["--progress", "none"]).exits(0).says("12 passed");
+    world.batch(&file, &["--progress", "none"]).exits(0).says("12 done");
     assert_eq!(world.sessions(), 12);
 }
 

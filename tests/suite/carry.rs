@@ -93,10 +93,10 @@ fn a_log_in_use_is_read_backed_up_and_filled() {
     world.longhaul.call(&["import", "-"]).exits(4).says("it is empty");
     world
         .longhaul
-        .call(&["prune", "--older-than", "0s", "--project", &other.id])
+        .call(&["prune", "--older-than", "0s", "--yes", "--project", &other.id])
         .exits(0)
         .says("2 runs pruned");
-    world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("0 runs pruned");
+    world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]).exits(0).says("0 runs pruned");
     world.project.let_go("parser");
     run.exits(0);
 
@@ -135,7 +135,7 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
     let list = world.project.read("feature_list.json");
     world
         .longhaul
-        .call(&["prune", "--older-than", "0s"])
+        .call(&["prune", "--older-than", "0s", "--yes"])
         .exits(0)
         .says("2 runs pruned")
         .says("events gone");
@@ -148,7 +148,7 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
         "3 runs: 1 same, 0 diverged, 2 pruned"
     );
     world.longhaul.call(&["check"]).exits(0).says("whole");
-    world.longhaul.call(&["prune", "--older-than", "0s"]).exits(0).says("0 runs pruned");
+    world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]).exits(0).says("0 runs pruned");
     world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
     assert_eq!(world.project.marks().len(), 2, "nothing was done again");
     assert_eq!(world.project.read("feature_list.json"), list, "what is known stays in the list");

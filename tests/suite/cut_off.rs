@@ -98,8 +98,17 @@ fn who_takes_back_is_in_the_log_and_checks_are_written_as_in_the_list() {
     let history = world.longhaul.call(&["history", &world.project_id(), "--full"]);
     history.exits(0).says("ann");
     let to = world.project.git(&["rev-parse", "HEAD~1"]);
-    let back =
-        world.longhaul.call(&["rollback", &world.root, "--to", &to, "--by", "bob", "-o", "json"]);
+    let back = world.longhaul.call(&[
+        "rollback",
+        &world.root,
+        "--to",
+        &to,
+        "--by",
+        "bob",
+        "--yes",
+        "-o",
+        "json",
+    ]);
     assert_eq!(
         (&back.exits(0).json()["by"], &back.json()["undone"]),
         (&"bob".into(), &serde_json::json!(["parser"]))
@@ -124,5 +133,5 @@ fn lines_of_progress_are_nothing_but_lines() {
         "{}",
         said.out
     );
-    world.longhaul.call(&["batch", &plan]).exits(0).says("batch nightly: 1 project, 1 passed");
+    world.longhaul.call(&["batch", &plan]).exits(0).says("batch nightly: 1 project, 1 done");
 }

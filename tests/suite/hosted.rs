@@ -1,6 +1,7 @@
 //! The built-in agent, on a scripted model.
 
 mod failures;
+mod hooks;
 mod limits;
 mod once;
 mod steered;

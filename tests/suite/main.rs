@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
 mod activities;
+mod advice;
 mod again;
 mod asked;
 mod batch;
 mod births;
+mod bulk;
 mod carry;
 mod command_line;
 mod crash;
@@ -37,8 +39,10 @@ mod sandbox;
 mod secrets;
 mod sessions;
 mod setups;
+mod states;
 mod steer;
 mod tamper;
+mod terminal;
 mod terminate;
 mod tidy;
 mod verbs;

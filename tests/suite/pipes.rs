@@ -38,7 +38,7 @@ fn nobody_waits_for_an_answer_of_a_person() {
     asked.until_shows("signal 2 runs? [y/N]");
     world.call("list").exits(0);
     asked.types("n");
-    assert!(asked.exits(2).contains("no run was told"));
+    assert!(asked.exits(2).contains("nothing was changed"));
     let mut asked =
         world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
     asked.until_shows("[y/N]");

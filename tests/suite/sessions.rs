@@ -91,7 +91,7 @@ fn a_handoff_is_shown_by_both_sessions() {
     assert!(shown["checkpoints"].as_array().unwrap().len() >= 2, "{shown:#}");
 
     let transcript = world.call("session transcript parser/1/1").exits(0).out.clone();
-    assert_eq!(transcript.matches("begins anew").count(), 1, "one compaction:\n{transcript}");
+    assert_eq!(transcript.matches("restarts").count(), 1, "one compaction:\n{transcript}");
     assert_eq!(
         transcript.matches("You are working on one feature").count(),
         1,

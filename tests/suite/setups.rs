@@ -31,7 +31,10 @@ fn tree_of(world: &World, feature: &str) -> PathBuf {
 
 #[test]
 fn the_merged_result_is_set_up_before_its_gates() {
-    let world = with_dependencies(&[plain("parser", &[], 1), plain("table", &[], 1)], "");
+    let world = with_dependencies(
+        &[plain("parser", &[], 1), plain("table", &[], 1)],
+        "[merge]\nrepeat_gates = true\n",
+    );
     // The agent makes its work need more, and sees to that where it works.
     world
         .project
@@ -67,7 +70,7 @@ fn what_is_missing_where_it_is_merged_is_told_to_the_agent() {
     world.project.commit("A feature that needs what nobody can get");
     world.run().exits(0);
     let prompt = fs::read_to_string(world.project.place().join("prompt")).unwrap();
-    assert!(prompt.contains("setup") && prompt.contains("no lost"), "{prompt}");
+    assert!(prompt.contains("The set-up script failed") && prompt.contains("no lost"), "{prompt}");
     assert_eq!(world.project.marks().len(), 2);
 }
 
@@ -110,7 +113,7 @@ fn a_work_tree_that_is_made_again_is_set_up() {
 fn what_a_rejected_candidate_installed_is_not_there_for_the_next() {
     let world = with_dependencies(
         &[plain("parser", &[], 1), plain("table", &[], 1)],
-        "[project]\nparallel = 1\n[limits]\nfailed_gates = 1\n",
+        "[project]\nparallel = 1\n[limits]\nfailed_gates = 1\n[merge]\nrepeat_gates = true\n",
     );
     // The first needs more and says so, but is rejected where it is merged; the second needs that
     // too, and does not say so.

@@ -61,11 +61,11 @@ impl World {
 /// The runs that were told, and the others, by the answer of a verb.
 fn told(said: &Said) -> (Vec<String>, Vec<String>) {
     let answer = said.json();
-    assert_eq!(answer["schema"], "longhaul.told/1");
+    assert_eq!(answer["schema"], "longhaul.order/1");
     let runs = answer["runs"].as_array().cloned().unwrap_or_default();
     let (told, not): (Vec<Value>, Vec<Value>) = runs
         .into_iter()
-        .partition(|run| run["result"].as_str().is_some_and(|result| result.contains("told")));
+        .partition(|run| run["result"].as_str().is_some_and(|result| result.contains("deliver")));
     let names = |runs: Vec<Value>| {
         runs.iter().map(|run| run["run"].as_str().unwrap_or_default().to_owned()).collect()
     };
@@ -170,7 +170,7 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
     world
         .tell(&["steer", "parser", "write it with tabs", "--why", "house style"])
         .exits(0)
-        .says("told");
+        .says("steered");
     world.longhaul.call(&["signal", "nobody/at-all/1", "note"]).exits(2);
     let note =
         ["signal", "parser", "note", "\"and keep it short\"", "--by", "ann", "--why", "it is long"];
@@ -253,7 +253,7 @@ fn many_are_told_at_once_by_a_filter_or_by_ids_in_a_pipe() {
     let said = world.tell(&["pause", "--filter", &by_project, "--dry-run"]);
     said.exits(0).says("would be paused");
     world.tell(&["approve", "--filter", &by_project]).exits(2).says("--yes");
-    world.tell(&["approve", "--filter", "feature=nothing"]).exits(2).says("no run fits");
+    world.tell(&["approve", "--filter", "feature=nothing"]).exits(0).says("no run matches");
     world.tell(&["approve", "--filter", "colour=red"]).exits(2).says("label.NAME");
     let said = world.tell(&["approve", "--filter", &by_project, "--limit", "1", "-o", "json"]);
     assert_eq!(told(said.exits(0)), (vec![run("parser")], vec![]));

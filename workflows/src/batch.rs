@@ -20,7 +20,7 @@ use crate::project::Skipped;
 pub use overrides::Overrides;
 pub use plan::{Entry, Plan, PlanError};
 use state::Memory;
-pub use state::{BatchInput, BatchView, ProjectState};
+pub use state::{BatchInput, BatchView, EntryState};
 
 /// The workflow `batch`: one everlasting run for each batch.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +57,7 @@ pub struct Now {
     /// The name of the project in the plan.
     pub name: FeatureId,
     /// Its state.
-    pub state: ProjectState,
+    pub state: EntryState,
 }
 
 impl Submit {
@@ -113,7 +113,7 @@ impl Memory {
     async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for name in self.take_changed() {
             if let Some(state) = self.state(&name) {
-                context.set(&ProjectState::key(&name), state).await?;
+                context.set(&EntryState::key(&name), state).await?;
             }
         }
         if let Some(view) = self.take_view() {

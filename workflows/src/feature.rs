@@ -21,7 +21,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, SessionReason,
+    ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, SessionReason,
 };
 use crate::finding::Finding;
 
@@ -76,8 +76,10 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         retry::refresh(context, work).await?;
     }
     retry::baseline(context, work).await?;
-    if !worktree.has_work {
-        notice::base(context, work).await?;
+    if !worktree.has_work
+        && let Some(reason) = notice::base(context, work).await?
+    {
+        return Ok(work.blocked(reason));
     }
 
     // Unlanded work of an earlier run is checked before an agent is paid to do it again.
@@ -114,6 +116,14 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     }
 }
 
+/// A merged result.
+struct Candidate {
+    commit: String,
+    worktree: String,
+    /// The sealed commit, if its content is the same apart from the mark in the list.
+    same_as: Option<String>,
+}
+
 /// Merges, checks the merged result and lands it; `None` if it returns to the agent.
 async fn integrate(
     context: &mut dyn Context,
@@ -124,29 +134,37 @@ async fn integrate(
     let at = context.now().await?;
     loop {
         let merge = work.merge(commit, at, turn);
-        let (candidate, tip, worktree) = match context.call::<MergeCandidate>(merge).await? {
-            Merged::Candidate { commit, tip, worktree, put_back, outside, .. } => {
+        let (merged, tip) = match context.call::<MergeCandidate>(merge).await? {
+            Merged::Candidate {
+                commit: merged, tip, worktree, same, put_back, outside, ..
+            } => {
                 work.note_outside(&outside);
                 if !put_back.is_empty() {
                     work.note_finding(Finding::MergedOver { files: put_back });
                 }
-                (commit, tip, worktree)
+                (
+                    Candidate {
+                        commit: merged,
+                        worktree,
+                        same_as: same.then(|| commit.to_owned()),
+                    },
+                    tip,
+                )
             }
             Merged::Conflict { tip, files, output } => {
                 work.take_conflict(&tip, &files, &output);
                 return Ok(None);
             }
         };
-        if let Some(failed) = failed_when_merged(context, work, turn, &worktree, &candidate).await?
-        {
+        if let Some(failed) = failed_when_merged(context, work, turn, &merged).await? {
             work.take_failed_gate(&failed, Some(&tip));
             return Ok(None);
         }
         // The target moved while the gates ran (a person committed to it): the checked commit is
         // not the one that would land.
-        if let Some(landed) = turn::land(context, work, &tip, &candidate).await? {
+        if let Some(landed) = turn::land(context, work, &tip, &merged.commit).await? {
             work.note_outside(&landed.outside);
-            return Ok(Some((candidate, landed.waits_on_next)));
+            return Ok(Some((merged.commit, landed.waits_on_next)));
         }
     }
 }
@@ -157,14 +175,20 @@ async fn failed_when_merged(
     context: &mut dyn Context,
     work: &mut Work,
     turn: &Turn,
-    worktree: &str,
-    candidate: &str,
+    merged: &Candidate,
 ) -> Result<Option<Evidence>, Stop> {
-    let setup = context.call::<RunSetup>(work.merged_setup(worktree, candidate)).await?;
-    if let Some(failed) = setup.failed() {
-        return Ok(Some(failed.clone()));
-    }
-    let checks = work.merged_gates(worktree, candidate, turn);
+    let Candidate { commit, worktree, same_as } = merged;
+    let checks = if same_as.is_some() && !work.brief.settings.merge.repeat_gates {
+        // The gates of the work go on with those of other features.
+        let same_as = same_as.clone();
+        ChecksInput { same_as, ..work.merged_gates(&work.worktree, commit, turn) }
+    } else {
+        let setup = context.call::<RunSetup>(work.merged_setup(worktree, commit)).await?;
+        if let Some(failed) = setup.failed() {
+            return Ok(Some(failed.clone()));
+        }
+        work.merged_gates(worktree, commit, turn)
+    };
     let checks = notice::checks(context, work, checks).await?;
     Ok(checks.failed().cloned())
 }

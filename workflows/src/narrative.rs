@@ -117,7 +117,8 @@ impl Entry {
     }
 }
 
-/// The entries of an event. `before` is the view of the run before it.
+/// The entries of an event. `before` is the view of the run before it. A reading of the clock and
+/// other bookkeeping of replay has none.
 pub fn entries(event: &Event, before: &RunView) -> Vec<Entry> {
     if let EventKind::ActivityCompleted { name, input, output, attempt, .. } = &event.kind {
         let mut entries = activity::completed(name, input, output, before);
@@ -126,7 +127,14 @@ pub fn entries(event: &Event, before: &RunView) -> Vec<Entry> {
         }
         return entries;
     }
-    vec![entry(&event.kind, before)]
+    let is_bookkeeping = matches!(
+        event.kind,
+        EventKind::TimeRead { .. }
+            | EventKind::UuidDrawn { .. }
+            | EventKind::VersionMarked { .. }
+            | EventKind::MessageReceived { message: None, .. }
+    );
+    if is_bookkeeping { Vec::new() } else { vec![entry(&event.kind, before)] }
 }
 
 fn entry(kind: &EventKind, before: &RunView) -> Entry {

@@ -16,5 +16,5 @@ pub use run::{
     Tested, Waits,
 };
 pub use session::{Session, SessionState, Step};
-pub use state::State;
+pub use state::{ProjectState, State};
 pub use transcript::{Said, TranscriptEntry};

@@ -6,6 +6,7 @@ use crate::backlog::{Check, Feature};
 use crate::contracts::{
     BeginInput, Evidence, Feedback, Handoff, HeldOut, Problem, SessionInput, SessionReason, Texts,
 };
+use crate::narrative::short;
 
 /// The prompt of a session.
 pub fn session(input: &SessionInput) -> String {
@@ -123,7 +124,7 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
         }
         SessionReason::Retry => "The session before you failed. Its commits are here.",
         SessionReason::Repair => {
-            "The project does not pass its own basic check at this commit. Repair that first, then do the feature."
+            "The project does not pass its own set-up or basic check at this commit. Repair that first, then do the feature."
         }
         SessionReason::GatesFailed => "The work was checked and did not pass. Fix it.",
         SessionReason::Conflict => {
@@ -211,6 +212,11 @@ pub fn summary(problem: &Problem) -> String {
 pub fn problem_text(problem: &Problem) -> String {
     match problem {
         Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
+        Problem::CheckFailed { evidence, merged_with: Some(tip) } if evidence.is_setup => format!(
+            "Merged with {tip}, the tree cannot be set up. Run `git merge {tip}`, then correct the script or what it \
+             needs.\n\n{}",
+            failed_check(evidence)
+        ),
         Problem::CheckFailed { evidence, merged_with: Some(tip) } => format!(
             "It passed here, but not merged with what others have finished since. Run `git merge {tip}`, then mend \
              it.\n\n{}",
@@ -244,8 +250,12 @@ fn failed_check(evidence: &Evidence) -> String {
 }
 
 fn check_summary(evidence: &Evidence) -> String {
-    let Evidence { name, commit, held_out, .. } = evidence;
+    let Evidence { name, held_out, .. } = evidence;
+    let commit = short(&evidence.commit);
     match held_out {
+        _ if evidence.is_setup => {
+            format!("The set-up script failed on commit {commit}: {}.", evidence.ending())
+        }
         Some(_) => format!("The held-out check `{name}` failed on commit {commit}."),
         None => format!("The check `{name}` failed on commit {commit}: {}.", evidence.ending()),
     }

@@ -7,6 +7,7 @@
 mod act;
 mod conversation;
 mod handoff;
+mod hook;
 mod progress;
 pub mod tools;
 mod window;
@@ -106,6 +107,8 @@ struct Session {
     overflows: u32,
     /// Sub-agents started.
     delegated: u32,
+    /// Ends that a hook refused.
+    refused_ends: u32,
     /// Successors that did not take the work.
     rejected: u32,
     /// The outcome, if the session fails.
@@ -133,6 +136,7 @@ impl Session {
             idle: 0,
             overflows: 0,
             delegated: 0,
+            refused_ends: 0,
             rejected: 0,
             outcome: AgentOutcome::Protocol,
             tampered: Vec::new(),
@@ -234,7 +238,10 @@ impl Session {
             });
         }
         self.conversation.push_results(results);
-        Ok(ending.map_or(Next::Turn, Next::End))
+        match ending {
+            Some(ending) => self.end_or_go_on(context, ending).await,
+            None => Ok(Next::Turn),
+        }
     }
 
     /// What it may still use.

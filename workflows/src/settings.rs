@@ -12,7 +12,7 @@ mod budget;
 mod env;
 mod sandbox;
 
-pub use agent::{AgentSettings, ApiSettings, ContextSettings, Driver, Protocol};
+pub use agent::{AgentSettings, ApiSettings, ContextSettings, Driver, HookSettings, Protocol};
 pub use budget::{BudgetSettings, Usd};
 pub use env::{EnvSource, literal_env};
 pub use sandbox::{Confinement, NetworkAccess, SandboxMode};
@@ -178,6 +178,10 @@ pub struct MergeSettings {
     /// Whether a person must approve each merge; a feature can require it for itself.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub approval: bool,
+    /// Whether gates run again on a merged result with the same content as the work on which they
+    /// passed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub repeat_gates: bool,
 }
 
 /// The features that a merge could break.

@@ -2,6 +2,8 @@
 //! result.
 
 mod held_out;
+mod lacks;
+mod passed;
 mod setup;
 
 use std::path::{Path, PathBuf};
@@ -14,10 +16,11 @@ use longhaul_workflows::contracts::{
     CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks,
 };
 
-use crate::git::{GitHandlers, Wanted};
+use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::machine;
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
+use passed::{Basis, Passed};
 pub(crate) use setup::SetUp;
 
 /// The default timeout of a check.
@@ -49,24 +52,26 @@ const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that 
 #[derive(Debug, Clone)]
 pub struct ChecksHandler {
     setup: SetUp,
+    passed: Passed,
 }
 
 impl ChecksHandler {
     /// A handler that keeps its logs in a data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
-        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
+        let setup = SetUp { runner: Runner::new(data_dir, supervisor), git };
+        Self { setup, passed: Passed::default() }
     }
 
     async fn check(
         &self,
         input: &ChecksInput,
         check: &Check,
-        folder: &Path,
+        (folder, commit): (&Path, &str),
         attempt: &Attempt,
     ) -> Result<Evidence, Failure> {
         let mut env = Environment::chosen(&input.pass_env)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
-            .with("LONGHAUL_COMMIT", &input.commit);
+            .with("LONGHAUL_COMMIT", commit);
         let mut held_out = None;
         if check.hidden {
             let (folder, digest) = self.held_out(input, check).await?;
@@ -91,7 +96,7 @@ impl ChecksHandler {
         };
         let finished = self.setup.runner.run(&spec, attempt).await?;
         refuse_full_disk(&spec, &finished)?;
-        Ok(Evidence { held_out, ..evidence(&check.name, &check.run, &input.commit, finished) })
+        Ok(Evidence { held_out, ..evidence(&check.name, &check.run, commit, finished) })
     }
 
     /// The directory of held-out checks, and the digest of its current content.
@@ -156,10 +161,6 @@ impl ChecksHandler {
         if input.checks.is_empty() {
             return Ok(report);
         }
-        let begun = Instant::now();
-        // An idempotent call runs again after a crash: the processes of the lost one must not
-        // disturb it.
-        self.setup.runner.end_call(&attempt.key()).await?;
         let wanted = Wanted {
             project: &input.project,
             feature: &input.feature,
@@ -167,14 +168,52 @@ impl ChecksHandler {
             commit: Some(&input.commit),
             attempt,
         };
-        let tree = self.setup.git.gates_tree(&wanted, &input.commit).await?;
-        report.evidence.extend(self.setup.for_gates(&tree, &wanted, &input.commit).await?);
-        let guard = tree.guard(&input.commit, &input.protected).await?;
-        let is_set_up = report.failed().is_none();
+        let basis = Basis::of(&self.setup.git, input).await?;
+        let known = |check: &&Check| {
+            self.passed.find(&basis, check).filter(|_| !input.repeat && mode == Mode::Gates)
+        };
         // Held-out checks last: the code under test could leave their files in the tree for others.
         let mut checks: Vec<&Check> = input.checks.iter().collect();
         checks.sort_by_key(|check| check.hidden);
-        for check in checks {
+        let reused: Vec<Evidence> = checks.iter().filter_map(known).collect();
+        if reused.len() == checks.len() {
+            return Ok(ChecksReport { evidence: reused });
+        }
+        let left = if reused.is_empty() {
+            None
+        } else {
+            self.setup.git.gates_tree_as_left(&wanted, &basis.content).await?
+        };
+        if let Some(tree) = left {
+            checks.retain(|check| known(check).is_none());
+            report.evidence = reused;
+            self.run_in(&tree, input, attempt, (mode, &checks, &basis), &mut report).await?;
+            return Ok(report);
+        }
+        // An idempotent call runs again after a crash: the processes of the lost one must not
+        // disturb it.
+        self.setup.runner.end_call(&attempt.key()).await?;
+        let tree = self.setup.git.gates_tree(&wanted, &input.commit).await?;
+        report.evidence.extend(self.setup.for_gates(&tree, &wanted, &input.commit).await?);
+        self.run_in(&tree, input, attempt, (mode, &checks, &basis), &mut report).await?;
+        Ok(report)
+    }
+
+    /// Runs checks in a tree that is set up.
+    async fn run_in(
+        &self,
+        tree: &WorkTree,
+        input: &ChecksInput,
+        attempt: &Attempt,
+        (mode, checks, basis): (Mode, &[&Check], &Basis),
+        report: &mut ChecksReport,
+    ) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let commit = tree.at()?;
+        let guard = tree.guard(&commit, &input.protected).await?;
+        let is_set_up = report.failed().is_none();
+        tree.forget_checks()?;
+        for &check in checks {
             let goes_on = match mode {
                 Mode::Gates => report.failed().is_none(),
                 Mode::Base => is_set_up && begun.elapsed() < ALL_ON_BASE,
@@ -194,10 +233,22 @@ impl ChecksHandler {
             if check.hidden {
                 tree.begin_held_out()?;
             }
-            let evidence = self.check(input, check, tree.path(), attempt).await?;
-            report.evidence.push(Evidence { put_back, ..evidence });
+            let evidence = self.check(input, check, (tree.path(), &commit), attempt).await?;
+            if mode == Mode::Gates {
+                self.passed.keep(basis, check, &evidence);
+            }
+            let lacks = (mode == Mode::Base && !evidence.passed()).then(|| {
+                let env = Environment::chosen(&input.pass_env);
+                let search = env.get("PATH").unwrap_or_default();
+                let is_protected = |path: &Path| guard.covers(path);
+                lacks::of(&check.run, evidence.exit_code, tree.path(), is_protected, search)
+            });
+            report.evidence.push(Evidence { put_back, lacks: lacks.flatten(), ..evidence });
         }
-        Ok(report)
+        if mode == Mode::Gates && report.failed().is_none() {
+            tree.remember_checks(&basis.content)?;
+        }
+        Ok(())
     }
 }
 
@@ -223,7 +274,10 @@ fn evidence(name: &str, command: &str, commit: &str, finished: Finished) -> Evid
         output_digest: finished.output_digest,
         output_tail: finished.output_tail,
         log: finished.log.to_string_lossy().into_owned(),
+        reused: false,
         held_out: None,
         put_back: Vec::new(),
+        is_setup: false,
+        lacks: None,
     }
 }

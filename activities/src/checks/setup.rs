@@ -179,7 +179,8 @@ impl SetUp {
         tree.begin_setup().await?;
         let finished = self.runner.run(&spec, wanted.attempt).await?;
         refuse_full_disk(&spec, &finished)?;
-        Ok(Some(evidence("setup", &command, &commit, finished)))
+        let evidence = evidence("setup", &command, &commit, finished);
+        Ok(Some(Evidence { is_setup: true, ..evidence }))
     }
 }
 

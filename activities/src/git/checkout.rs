@@ -10,7 +10,7 @@ use super::command::{Git, is_contention};
 use super::damage::damaged_index;
 use super::files;
 use super::names::head_ref;
-use super::own_files::{bring, stage};
+use super::own_files::stage;
 use super::refs::Repository;
 use super::repository::{checked_out, git_dir, operation_in};
 use super::stale_locks::foreign_lock;
@@ -121,10 +121,10 @@ impl Repository {
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
             return Ok(Moved::Blocked(lock));
         }
-        if let Some(reason) = self.blocker(checkout, step).await? {
-            return Ok(Moved::Blocked(reason));
-        }
-        let changes = self.changes_in(checkout, step).await?;
+        let changes = match self.changes_if_free(checkout, step).await? {
+            Ok(changes) => changes,
+            Err(reason) => return Ok(Moved::Blocked(reason)),
+        };
         let mark = self.mark_work(checkout, step)?;
         let outcome = self.move_checkout(checkout, step, &changes).await?;
         // A power cut before this line leaves empty files; the marker records that they are
@@ -156,7 +156,7 @@ impl Repository {
         let is_edited =
             |change: &&Change| changes.own.contains(files::shown(&change.path).as_str());
         for change in own.iter().filter(|change| !is_edited(change)) {
-            bring(checkout, change).await?;
+            self.bring(checkout, change).await?;
         }
         outcome
     }
@@ -167,9 +167,18 @@ impl Repository {
         checkout: &Path,
         step: Step<'_>,
     ) -> Result<Option<String>, Failure> {
+        Ok(self.changes_if_free(checkout, step).await?.err())
+    }
+
+    /// The changes in a checkout, or why it cannot follow.
+    async fn changes_if_free(
+        &self,
+        checkout: &Path,
+        step: Step<'_>,
+    ) -> Result<Result<Changes, String>, Failure> {
         let shown = checkout.display();
         if let Some(operation) = operation_in(&git_dir(checkout).await?) {
-            return Ok(Some(format!(
+            return Ok(Err(format!(
                 "{shown} is in the middle of a {operation}; finish or abort it"
             )));
         }
@@ -179,14 +188,14 @@ impl Repository {
             && let Some(index) = damaged_index(checkout).await?
         {
             let index = index.display();
-            return Ok(Some(format!(
-                "the index {index} is damaged; see `longhaul doctor {shown}`"
-            )));
+            return Ok(Err(format!("the index {index} is damaged; see `longhaul doctor {shown}`")));
         }
-        let foreign = changes?.foreign;
-        let named = named(&foreign);
-        Ok((!foreign.is_empty())
-            .then(|| format!("{shown} has uncommitted changes in {named}; commit or stash them")))
+        let changes = changes?;
+        if changes.foreign.is_empty() {
+            return Ok(Ok(changes));
+        }
+        let named = named(&changes.foreign);
+        Ok(Err(format!("{shown} has uncommitted changes in {named}; commit or stash them")))
     }
 
     async fn changes_in(&self, checkout: &Path, step: Step<'_>) -> Result<Changes, Failure> {
@@ -221,7 +230,14 @@ impl Repository {
             let args: &[&str] = if step.back {
                 &["reset", "--keep", "--quiet", step.to]
             } else {
-                &["merge", "--ff-only", "--no-autostash", "--quiet", step.to]
+                &[
+                    "merge",
+                    "--ff-only",
+                    "--no-overwrite-ignore",
+                    "--no-autostash",
+                    "--quiet",
+                    step.to,
+                ]
             };
             if step.back {
                 // Refreshes the index: a file rewritten with the same bytes would count as changed.

@@ -6,7 +6,7 @@ use longhaul_workflows::contracts::CloseInput;
 
 use super::names::{branch, feature_ref, fetched_refs, gates_tree, head_ref, rescue_ref};
 use super::open::Kept;
-use super::refs::Repository;
+use super::refs::{RefChange, Repository};
 
 impl Repository {
     pub(super) async fn close_worktree(
@@ -31,45 +31,48 @@ impl Repository {
         let tree = self.tree(feature.as_str());
         self.keep_found(&tree, Kept { branch: &branch, rescue, commits }).await?;
         let _held = self.exclusive().await;
-        let tip = self.branch_commit(&branch).await?;
-        if let Some(tip) = &tip {
-            self.keep_commits(commits, tip).await?;
-        }
         tree.remove()?;
-        self.tree(&gates_tree(feature.as_str())).remove()?;
+        self.retire(&self.tree(&gates_tree(feature.as_str()))).await?;
+        let mut changes = Vec::new();
         for fetched in fetched_refs(&tree.name()) {
             if let Some(commit) = self.commit_of(&fetched).await? {
-                self.delete_ref(&fetched, &commit).await?;
+                changes.push(RefChange::new(&fetched, Some(&commit), None));
             }
         }
-        match &tip {
-            Some(tip) => self.delete_branch(&branch, tip).await,
-            None => Ok(()),
+        if let Some(tip) = self.branch_commit(&branch).await? {
+            changes.extend(self.to_keep_commits(commits, &tip).await?);
+            // The user may have it checked out.
+            if self.checkouts_of(&branch).await?.is_empty() {
+                changes.push(RefChange::new(&head_ref(&branch), Some(&tip), None));
+            }
         }
+        self.change_refs(&changes).await
     }
 
     /// Points the ref at a commit. Commits that it kept and that are not ancestors of this one get
     /// a ref of their own.
     pub(super) async fn keep_commits(&self, reference: &str, commit: &str) -> Result<(), Failure> {
+        let changes = self.to_keep_commits(reference, commit).await?;
+        self.change_refs(&changes).await
+    }
+
+    async fn to_keep_commits(
+        &self,
+        reference: &str,
+        commit: &str,
+    ) -> Result<Vec<RefChange>, Failure> {
         let earlier = self.commit_of(reference).await?;
         if earlier.as_deref() == Some(commit) {
-            return Ok(());
+            return Ok(Vec::new());
         }
+        let mut changes = vec![RefChange::new(reference, earlier.as_deref(), Some(commit))];
         if let Some(earlier) = &earlier
             && !self.is_ancestor(earlier, commit).await?
         {
             let beside = format!("{reference}-{}", &earlier[..12]);
             let there = self.commit_of(&beside).await?;
-            self.move_ref(&beside, there.as_deref(), earlier).await?;
+            changes.push(RefChange::new(&beside, there.as_deref(), Some(earlier)));
         }
-        self.move_ref(reference, earlier.as_deref(), commit).await
-    }
-
-    /// Deletes the feature's branch, unless the user has it checked out.
-    async fn delete_branch(&self, branch: &str, tip: &str) -> Result<(), Failure> {
-        if !self.checkouts_of(branch).await?.is_empty() {
-            return Ok(());
-        }
-        self.delete_ref(&head_ref(branch), tip).await
+        Ok(changes)
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
@@ -32,9 +33,19 @@ pub(super) fn unreadable(error: &placed::Unreadable, path: &Path) -> Failure {
 }
 
 /// Replaces a file atomically, without syncing: for content that has no value after a power cut.
-/// Creates its directory.
+/// Creates its directory. A file with these bytes stays.
 pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if has_bytes(path, bytes) {
+        return Ok(());
+    }
     replace(path, bytes, false).map_err(|error| failed("write", path, &error))
+}
+
+/// Whether the path is a file with these bytes, and has no other name.
+fn has_bytes(path: &Path, bytes: &[u8]) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| {
+        found.is_file() && found.nlink() == 1 && found.len() == bytes.len() as u64
+    }) && fs::read(path).is_ok_and(|found| found == bytes)
 }
 
 /// Copies an index with its modification time; `false` if there is none. Git trusts an index entry

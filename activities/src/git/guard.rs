@@ -52,23 +52,34 @@ impl WorkTree {
         let places = protected.iter().map(|glob| fixed_part(glob)).collect();
         let mut search =
             Search { protected: Protected::of(protected, "")?, places, known: HashSet::new() };
+        let repository = self.repository();
         let mut entries = Vec::new();
-        if !protected.is_empty() {
-            let plumbing = &self.tree().plumbing;
-            let listed = plumbing.git().args(["ls-tree", "-r", "-z", commit]).run().await?;
-            let objects = search.read_listing(&listed.stdout, &mut entries);
-            if !entries.is_empty() {
-                let printed =
-                    plumbing.git().args(["cat-file", "--batch"]).input(objects).run().await?.stdout;
-                read_batch(&printed, &mut entries).ok_or_else(|| {
-                    Failure::retryable(format!(
-                        "git printed the protected files of {commit} incompletely"
-                    ))
-                })?;
-                entries.retain(|entry| !entry.bytes.starts_with(LFS_POINTER));
+        for place in search.places.clone() {
+            let place = place.to_string_lossy();
+            for (path, entry) in repository.files_under(commit, place.trim_end_matches('/')).await?
+            {
+                let is_known = search.known.contains(files::path_of(&path));
+                let is_covered = search.protected.covers(&path);
+                if is_known || entry.is_file() && !is_covered {
+                    continue;
+                }
+                let path = files::path_of(&path).to_owned();
+                search.known.insert(path.clone());
+                if entry.is_file() {
+                    let bytes = repository.blob(&entry.object).await?;
+                    entries.push(Entry { path, mode: entry.mode, bytes });
+                }
             }
         }
+        entries.retain(|entry| !entry.bytes.starts_with(LFS_POINTER));
         Ok(Guard { work: self, entries, search: Arc::new(search) })
+    }
+}
+
+impl Guard<'_> {
+    /// Whether a path, relative to the top, is protected.
+    pub(crate) fn covers(&self, path: &Path) -> bool {
+        self.search.protected.covers(path.as_os_str().as_encoded_bytes())
     }
 }
 
@@ -79,30 +90,6 @@ fn fixed_part(glob: &str) -> PathBuf {
 }
 
 impl Search {
-    /// Parses `ls-tree -r -z`: records the paths of the commit and returns the objects of the
-    /// entries.
-    fn read_listing(&mut self, listed: &[u8], entries: &mut Vec<Entry>) -> String {
-        let mut objects = String::new();
-        for line in files::nul_separated(listed) {
-            let Some(tab) = line.iter().position(|byte| *byte == b'\t') else { continue };
-            let head = files::shown(&line[..tab]);
-            let path = files::path_of(&line[tab + 1..]).to_owned();
-            match head.split(' ').collect::<Vec<_>>()[..] {
-                [mode, "blob", object] if self.protected.covers(&line[tab + 1..]) => {
-                    self.known.insert(path.clone());
-                    entries.push(Entry { path, mode: mode.to_owned(), bytes: Vec::new() });
-                    objects.push_str(object);
-                    objects.push('\n');
-                }
-                [_, "commit", _] => {
-                    self.known.insert(path);
-                }
-                _ => {}
-            }
-        }
-        objects
-    }
-
     /// Protected files that exist and are not in the commit, relative to the top. Links are not
     /// followed.
     fn others(&self, top: &Path) -> Result<Vec<PathBuf>, Failure> {
@@ -135,17 +122,6 @@ impl Search {
         found.dedup();
         Ok(found)
     }
-}
-
-/// Parses `<object> blob <size>`, the bytes and a line feed for each entry.
-fn read_batch(mut printed: &[u8], entries: &mut [Entry]) -> Option<()> {
-    for entry in entries {
-        let end = printed.iter().position(|byte| *byte == b'\n')?;
-        let size: usize = files::shown(&printed[..end]).rsplit(' ').next()?.parse().ok()?;
-        entry.bytes = printed.get(end + 1..end + 1 + size)?.to_vec();
-        printed = printed.get(end + 2 + size..)?;
-    }
-    Some(())
 }
 
 impl Guard<'_> {

@@ -8,7 +8,7 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
-use super::own_files::{Move, bring, stage};
+use super::own_files::{Move, stage};
 use super::refs::Repository;
 use super::trees::{Change, Entry};
 
@@ -37,7 +37,7 @@ impl Repository {
         });
         stage(checkout, of_head).await?;
         for change in own.iter().filter(|_| is_there) {
-            bring(checkout, change).await?;
+            self.bring(checkout, change).await?;
         }
         let (hashes, absent) = (hashes_of(checkout, &changes).await?, absent_in(checkout).await?);
         let mut written = Vec::new();
@@ -69,9 +69,8 @@ impl Repository {
             return Ok(true);
         }
         for entry in [&change.before, &change.after].into_iter().filter(|entry| entry.is_there()) {
-            let whole =
-                self.plumbing.git().args(["cat-file", "blob", &entry.object]).finish().await?;
-            if whole.code() == Some(0) && whole.stdout.starts_with(&bytes) {
+            let whole = self.reader.read(&entry.object).await?;
+            if whole.is_some_and(|whole| whole.bytes.starts_with(&bytes)) {
                 return Ok(true);
             }
         }

@@ -64,7 +64,18 @@ impl Repository {
         feature: &FeatureId,
         run: &RunId,
     ) -> Result<Option<String>, Failure> {
-        if tips.is_empty() {
+        let mut outside = Vec::new();
+        for tip in tips {
+            let is_within = match without {
+                Some(without) if without == tip => true,
+                Some(without) => self.is_near_ancestor(tip, without).await? == Some(true),
+                None => false,
+            };
+            if !is_within {
+                outside.push(tip);
+            }
+        }
+        if outside.is_empty() {
             return Ok(None);
         }
         let grep = format!("--grep={}", run_line(run));
@@ -75,7 +86,7 @@ impl Repository {
             "--no-show-signature",
             "--format=%H%n%B",
         ]);
-        git = git.args(["--fixed-strings", &grep]).args(tips);
+        git = git.args(["--fixed-strings", &grep]).args(outside);
         if let Some(without) = without {
             git = git.arg(format!("^{without}"));
         }

@@ -48,10 +48,11 @@ impl Repository {
         let worktree = shown(&self.tree(&integration(input.tree)).path);
         let Kept { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
+        let same = merged == self.tree_of(&input.commit).await?;
         if self.has_landed_already(&tip, &merged, input, &attempt.run).await? {
             let commit = tip.clone();
             let files = Vec::new();
-            return Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside });
+            return Ok(Merged::Candidate { commit, tip, worktree, files, same, put_back, outside });
         }
         let tree = self.marked(merged.clone(), input).await?;
         if tree != merged && !files.contains(&input.list_file) {
@@ -65,7 +66,7 @@ impl Repository {
         let message = message(&input.subject, &input.body, &input.feature, &attempt.run);
         let new = NewCommit { tree: &tree, parents, message: &message, at: Some(at.timestamp()) };
         let commit = self.commit(&new).await?;
-        Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
+        Ok(Merged::Candidate { commit, tip, worktree, files, same, put_back, outside })
     }
 
     /// A merged tree with the protected files of the tip. Sealing has reverted an agent's changes

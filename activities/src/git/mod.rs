@@ -30,6 +30,7 @@ mod message;
 mod moved;
 mod names;
 mod notes;
+mod objects;
 mod open;
 mod outside;
 mod own_files;
@@ -46,12 +47,14 @@ mod rewind;
 mod rollback;
 mod seal;
 mod snapshot;
+mod spare;
 mod stale_locks;
 mod steady;
 mod tidy;
 mod tip;
 mod tree;
 mod trees;
+mod waiting;
 mod work;
 
 use std::collections::HashMap;
@@ -82,6 +85,7 @@ pub use repository::{
 };
 pub use rewind::TakeBack;
 pub use rollback::WayBack;
+pub use waiting::is_work_waiting;
 pub(crate) use work::{Wanted, WorkTree};
 
 use crate::disk::Disk;
@@ -133,6 +137,15 @@ impl GitHandlers {
         attempt: &Attempt,
     ) -> Result<Worktree, Failure> {
         self.repository(&input.project).await?.open_worktree(input, attempt).await
+    }
+
+    /// The tree of a commit.
+    pub(crate) async fn tree_of(
+        &self,
+        project: &ProjectRef,
+        commit: &str,
+    ) -> Result<String, Failure> {
+        self.repository(project).await?.tree_of(commit).await
     }
 
     async fn repository(&self, project: &ProjectRef) -> Result<Repository, Failure> {
@@ -203,6 +216,7 @@ impl GitHandlers {
         let known: Vec<_> =
             self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for repository in known {
+            repository.remove_spares()?;
             let mut used = repository.trees();
             used.retain(|tree| tree.is_in_use().unwrap_or(false));
             if !used.is_empty() {

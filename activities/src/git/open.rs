@@ -114,6 +114,12 @@ impl Repository {
         let (head, tip) = self.take_private(tree, kept).await?;
         let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
         let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };
+        let is_current = tip.as_ref() == Some(&base) && tree.at()?.as_ref() == Some(&base);
+        let is_settled = is_on_branch && !tree.is_half_reset() && !tree.has_unfinished();
+        if condition == Condition::Sound && is_current && is_settled && tree.is_as_indexed().await?
+        {
+            return Ok(true);
+        }
         // The index of a suspect tree cannot be trusted, and a tree that was never checked out has
         // none: files missing then were not deleted.
         let index = if condition == Condition::Sound {
@@ -134,9 +140,7 @@ impl Repository {
             let message = format!("Longhaul: found in the work tree of {}\n", kept.branch);
             self.keep(kept.rescue, &state, Some(&base), &message).await?;
         }
-        let is_current = tip.as_ref() == Some(&base) && tree.at()?.as_ref() == Some(&base);
-        let is_clean = is_on_branch && is_indexed && changes.is_empty() && is_current;
-        Ok(is_clean && !tree.is_half_reset() && !tree.has_unfinished())
+        Ok(is_settled && is_indexed && changes.is_empty() && is_current)
     }
 
     /// Adopts the branch of a tree where a program moved it; returns HEAD and the branch.

@@ -52,7 +52,12 @@ impl Repository {
         (from, to): (&str, &str),
         own: &[&str],
     ) -> Result<Vec<Change>, Failure> {
-        if own.is_empty() { Ok(Vec::new()) } else { self.changes_in_paths(from, to, own).await }
+        if own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let changes = self.changes(from, to).await?.into_iter();
+        let is_own = |change: &Change| own.iter().any(|file| file.as_bytes() == change.path);
+        Ok(changes.filter(is_own).collect())
     }
 
     /// Records durably that git is moving a checkout, and between which commits: after a crash, its
@@ -108,37 +113,59 @@ pub(super) async fn stage<'a>(
     set_entries(Git::at(checkout).uninterrupted(), &entries).await
 }
 
-/// Brings a file of a checkout to the new commit, if it is as in the old one. An edit stays.
-pub(super) async fn bring(checkout: &Path, change: &Change) -> Result<(), Failure> {
-    let name = files::path_of(&change.path);
-    let path = checkout.join(name);
-    let mut as_named = std::ffi::OsString::from("--path=");
-    as_named.push(name);
-    let new = if change.after.is_there() {
-        let show = Git::at(checkout).args(["cat-file", "--filters"]).arg(&as_named);
-        Some(show.arg(&change.after.object).run().await?.stdout)
-    } else {
-        None
-    };
-    let old = files::read(&path)?;
-    if let Some(old) = &old {
-        let hash = Git::at(checkout).args(["hash-object", "--stdin"]).arg(&as_named);
-        let hash = hash.input(old.clone());
-        if hash.text().await? != change.before.object {
-            return Ok(());
-        }
-    } else if change.before.is_there() {
-        return Ok(());
+impl Repository {
+    /// Brings a file of a checkout to the new commit, if it is as in the old one. An edit stays.
+    pub(super) async fn bring(&self, checkout: &Path, change: &Change) -> Result<(), Failure> {
+        let path = checkout.join(files::path_of(&change.path));
+        let old = files::read(&path)?;
+        let new = match &old {
+            // Git converts nothing in such a file.
+            Some(old) if self.has_bytes(&change.before, old).await? => {
+                self.bytes_of(&change.after).await?
+            }
+            Some(old) if !is_committed(checkout, change, old).await? => return Ok(()),
+            None if change.before.is_there() => return Ok(()),
+            _ => converted(checkout, change).await?,
+        };
+        // A file that was edited since it was read stays, too.
+        let written = tokio::task::spawn_blocking(move || {
+            match (&old, &new) {
+                (Some(old), Some(new)) => own_files::swap(&path, old, new).map(drop),
+                (None, Some(new)) => own_files::create(&path, new).map(drop),
+                (Some(old), None) => own_files::remove(&path, old).map(drop),
+                (None, None) => Ok(()),
+            }
+            .map_err(|error| files::failed("write", &path, &error))
+        });
+        written.await.map_err(|error| Failure::retryable(format!("a task ended early: {error}")))?
     }
-    // A file that was edited since it was read stays, too.
-    let written = tokio::task::spawn_blocking(move || {
-        match (&old, &new) {
-            (Some(old), Some(new)) => own_files::swap(&path, old, new).map(drop),
-            (None, Some(new)) => own_files::create(&path, new).map(drop),
-            (Some(old), None) => own_files::remove(&path, old).map(drop),
-            (None, None) => Ok(()),
-        }
-        .map_err(|error| files::failed("write", &path, &error))
-    });
-    written.await.map_err(|error| Failure::retryable(format!("a task ended early: {error}")))?
+
+    async fn has_bytes(&self, entry: &Entry, bytes: &[u8]) -> Result<bool, Failure> {
+        Ok(self.bytes_of(entry).await?.as_deref() == Some(bytes))
+    }
+
+    async fn bytes_of(&self, entry: &Entry) -> Result<Option<Vec<u8>>, Failure> {
+        if entry.is_there() { self.blob(&entry.object).await.map(Some) } else { Ok(None) }
+    }
+}
+
+/// Whether git would commit these bytes of a file as the old content.
+async fn is_committed(checkout: &Path, change: &Change, bytes: &[u8]) -> Result<bool, Failure> {
+    let hash = Git::at(checkout).args(["hash-object", "--stdin"]).arg(as_named(change));
+    Ok(hash.input(bytes).text().await? == change.before.object)
+}
+
+/// The new content of a file, as git writes it.
+async fn converted(checkout: &Path, change: &Change) -> Result<Option<Vec<u8>>, Failure> {
+    if !change.after.is_there() {
+        return Ok(None);
+    }
+    let show = Git::at(checkout).args(["cat-file", "--filters"]).arg(as_named(change));
+    Ok(Some(show.arg(&change.after.object).run().await?.stdout))
+}
+
+fn as_named(change: &Change) -> std::ffi::OsString {
+    let mut named = std::ffi::OsString::from("--path=");
+    named.push(files::path_of(&change.path));
+    named
 }

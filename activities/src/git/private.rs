@@ -162,7 +162,7 @@ impl Repository {
             // Longhaul set the branch itself.
             return Ok(Some(commit.to_owned()));
         }
-        if matches!(self.reader.object(&format!("{commit}^{{commit}}")).await, Some(Some(_))) {
+        if self.commit_of(commit).await?.is_some() {
             return Ok(Some(commit.to_owned()));
         }
         let [of_branch, of_head] = fetched_refs(&tree.name());
@@ -198,9 +198,10 @@ impl Repository {
         new_head: NewHead<'_>,
         commit: &str,
     ) -> Result<(), Failure> {
-        tree.make_usable()?;
+        let is_new = tree.make_usable()?;
         // `-ff` where no agent works: it removes nested repositories that a check made.
         let clean = if matches!(new_head, NewHead::Commit) { "-ffd" } else { "-fd" };
+        let clean = Some(clean).filter(|_| !is_new);
         tree.reset_to(commit, clean).await?;
         self.write_private(tree, new_head, commit).await
     }
@@ -224,12 +225,7 @@ impl Repository {
         }
         forget_unfinished(&dir)?;
         if !is_ours {
-            let tags = self
-                .git()
-                .args(["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"])
-                .run()
-                .await?;
-            files::write(&dir.join("packed-refs"), &tags.stdout)?;
+            files::write(&dir.join("packed-refs"), &self.tags().await?)?;
         }
         files::write(&dir.join("config"), self.private_config().as_bytes())?;
         self.borrow_objects(tree)?;

@@ -61,15 +61,10 @@ impl Protected {
             _ if change.before.object == change.after.object => {
                 vec!["its mode was changed".to_owned()]
             }
-            _ if file == self.list_file => {
-                let blob = |entry: &Entry| {
-                    repo.plumbing.git().args(["cat-file", "blob", &entry.object]).run()
-                };
-                list::differences(
-                    &blob(&change.before).await?.stdout,
-                    &blob(&change.after).await?.stdout,
-                )
-            }
+            _ if file == self.list_file => list::differences(
+                &repo.blob(&change.before.object).await?,
+                &repo.blob(&change.after.object).await?,
+            ),
             _ => vec!["changed".to_owned()],
         };
         Ok(texts.into_iter().map(|what| Tampering { file: file.clone(), what }).collect())
@@ -83,12 +78,7 @@ impl Protected {
         snapshot: &Snapshot,
         base: &str,
     ) -> Result<Vec<Vec<u8>>, Failure> {
-        let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z"];
-        let listed = snapshot.git().args(args).run().await?;
-        let ignored = files::nul_separated(&listed.stdout)
-            .filter(|path| !path.ends_with(b"/") && !is_own(path));
-        let found: Vec<Vec<u8>> =
-            ignored.filter(|path| self.covers(path)).map(<[u8]>::to_vec).collect();
+        let found = snapshot.ignored(|path| self.covers(path) && !is_own(path)).await?;
         if found.is_empty() {
             return Ok(found);
         }

@@ -1,12 +1,17 @@
-//! A long-lived `git cat-file` per repository: resolves commit names without a process for each.
+//! A long-lived `git cat-file` per repository: reads objects without a process for each.
+//!
+//! It prints raw objects only, so no filter, attribute or replace ref of the repository applies.
 
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use longhaul_engine::Failure;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{BufReader, Error, ErrorKind, Result as IoResult};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::Mutex;
 
@@ -20,12 +25,46 @@ const IDLE: Duration = Duration::from_secs(2);
 /// The longest wait for an answer. A git of its own then fails with the reason.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Resolves names in one repository. Clones share the process.
+/// The longest object, in bytes.
+const LONGEST: usize = 256 * 1024 * 1024;
+
+/// The size of all cached trees, in bytes.
+const CACHED: usize = 16 * 1024 * 1024;
+
+const COMMAND: [&str; 2] =
+    ["cat-file", "--batch-command=%(objectname) %(objecttype) %(objectsize)"];
+
+/// Reads the objects of one repository. Clones share the process.
 #[derive(Debug, Clone)]
 pub(super) struct Reader {
     root: PathBuf,
     common: PathBuf,
     process: Arc<Mutex<Option<Process>>>,
+    trees: Arc<std::sync::Mutex<Trees>>,
+}
+
+/// A cache of trees, by name: most directories are the same in all commits of a project.
+#[derive(Debug, Default)]
+struct Trees {
+    bytes: HashMap<String, Arc<[u8]>>,
+    size: usize,
+}
+
+/// An object of the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Object {
+    pub(super) name: String,
+    /// `blob`, `tree`, `commit` or `tag`.
+    pub(super) kind: String,
+    /// Its content; empty if only its name was wanted.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A query of `git cat-file --batch-command`.
+#[derive(Debug, Clone, Copy)]
+enum Query {
+    Info,
+    Contents,
 }
 
 #[derive(Debug)]
@@ -42,15 +81,51 @@ struct Process {
 
 impl Reader {
     pub(super) fn new(root: &Path, common: &Path) -> Self {
-        Self { root: root.to_owned(), common: common.to_owned(), process: Arc::default() }
+        let (process, trees) = Default::default();
+        Self { root: root.to_owned(), common: common.to_owned(), process, trees }
     }
 
-    /// The object that a name resolves to, if any. The outer `None`: the process failed, and a git
-    /// command of its own gives the reason.
-    pub(super) async fn object(&self, name: &str) -> Option<Option<String>> {
-        if name.contains('\n') {
-            return None;
+    /// The name of the object that a name resolves to; `None` if there is no such object.
+    pub(super) async fn object(&self, name: &str) -> Result<Option<String>, Failure> {
+        Ok(self.ask(Query::Info, name).await?.map(|object| object.name))
+    }
+
+    /// An object with its content; `None` if there is no such object.
+    pub(super) async fn read(&self, name: &str) -> Result<Option<Object>, Failure> {
+        self.ask(Query::Contents, name).await
+    }
+
+    /// The content of a tree, by its object name.
+    pub(super) async fn tree(&self, name: &str) -> Result<Option<Arc<[u8]>>, Failure> {
+        let cache = || self.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = cache().bytes.get(name) {
+            return Ok(Some(Arc::clone(known)));
         }
+        let found = self.read(name).await?.filter(|found| found.kind == "tree");
+        let Some(found) = found else { return Ok(None) };
+        let bytes: Arc<[u8]> = found.bytes.into();
+        let mut trees = cache();
+        if trees.size + bytes.len() > CACHED {
+            *trees = Trees::default();
+        }
+        trees.size += bytes.len();
+        trees.bytes.insert(found.name, Arc::clone(&bytes));
+        Ok(Some(bytes))
+    }
+
+    async fn ask(&self, query: Query, name: &str) -> Result<Option<Object>, Failure> {
+        if name.contains('\n') {
+            return Ok(None);
+        }
+        match self.ask_process(query, name).await {
+            Some(answer) => Ok(answer),
+            // A process of its own succeeds, or gives the reason.
+            None => self.ask_once(query, name).await,
+        }
+    }
+
+    /// The outer `None`: the long-lived process failed.
+    async fn ask_process(&self, query: Query, name: &str) -> Option<Option<Object>> {
         let directory = identity(&self.common)?;
         let mut shared = self.process.lock().await;
         // Taken out of the slot: a caller dropped in the middle of an exchange kills the process.
@@ -58,17 +133,23 @@ impl Reader {
             Some(process) => process,
             None => self.start(directory)?,
         };
-        let answer = tokio::time::timeout(PATIENCE, process.ask(name)).await.ok()?.ok()?;
+        let answer = tokio::time::timeout(PATIENCE, process.ask(query, name)).await.ok()?.ok()?;
         *shared = Some(process);
-        if answer.strip_prefix(name) == Some(" missing") {
-            return Some(None);
-        }
-        is_object_name(&answer).then_some(Some(answer))
+        Some(answer)
+    }
+
+    async fn ask_once(&self, query: Query, name: &str) -> Result<Option<Object>, Failure> {
+        let git = Git::at(&self.root).args(COMMAND).input(query.line(name));
+        let finished = git.run().await?;
+        let answer = answer(query, name, &mut finished.stdout.as_slice()).await;
+        answer.map_err(|error| {
+            let root = self.root.display();
+            Failure::retryable(format!("git cat-file in {root} gave no answer: {error}"))
+        })
     }
 
     fn start(&self, directory: (u64, u64)) -> Option<Process> {
-        let git = Git::at(&self.root).args(["cat-file", "--batch-check=%(objectname)"]);
-        let mut command = git.command();
+        let mut command = Git::at(&self.root).args(COMMAND).command();
         let spawned = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = spawned.ok()?;
         let (input, output) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
@@ -77,18 +158,50 @@ impl Reader {
     }
 }
 
-impl Process {
-    async fn ask(&mut self, name: &str) -> std::io::Result<String> {
-        self.used = Instant::now();
-        self.input.write_all(format!("{name}\n").as_bytes()).await?;
-        let mut line = String::new();
-        self.output.read_line(&mut line).await?;
-        if line.ends_with('\n') {
-            Ok(line.trim_end().to_owned())
-        } else {
-            Err(std::io::ErrorKind::UnexpectedEof.into())
+impl Query {
+    fn line(self, name: &str) -> String {
+        match self {
+            Self::Info => format!("info {name}\n"),
+            Self::Contents => format!("contents {name}\n"),
         }
     }
+}
+
+impl Process {
+    async fn ask(&mut self, query: Query, name: &str) -> IoResult<Option<Object>> {
+        self.used = Instant::now();
+        self.input.write_all(query.line(name).as_bytes()).await?;
+        answer(query, name, &mut self.output).await
+    }
+}
+
+/// Reads `<object> <type> <size>` and the content that follows.
+async fn answer(
+    query: Query,
+    name: &str,
+    output: &mut (impl AsyncBufRead + Unpin),
+) -> IoResult<Option<Object>> {
+    let mut line = String::new();
+    output.read_line(&mut line).await?;
+    let Some(line) = line.strip_suffix('\n') else {
+        return Err(ErrorKind::UnexpectedEof.into());
+    };
+    if line.strip_prefix(name) == Some(" missing") {
+        return Ok(None);
+    }
+    let mut words = line.split(' ');
+    let found = words.next().filter(|found| is_object_name(found)).zip(words.next());
+    let size = words.next().and_then(|size| size.parse().ok()).filter(|size| *size <= LONGEST);
+    let Some(((found, kind), size)) = found.zip(size) else {
+        return Err(Error::other(format!("`{line}`")));
+    };
+    let mut bytes = Vec::new();
+    if matches!(query, Query::Contents) {
+        bytes.resize(size + 1, 0);
+        output.read_exact(&mut bytes).await?;
+        bytes.truncate(size);
+    }
+    Ok(Some(Object { name: found.to_owned(), kind: kind.to_owned(), bytes }))
 }
 
 async fn end_when_idle(shared: std::sync::Weak<Mutex<Option<Process>>>) {
@@ -140,16 +253,16 @@ mod tests {
         let top = dir.path().join("repository");
         let first = repository(&top).await;
         let reader = Reader::new(&top, &top.join(".git"));
-        assert_eq!(reader.object("refs/heads/main^{commit}").await, Some(Some(first.clone())));
+        assert_eq!(reader.object("refs/heads/main^{commit}").await.unwrap(), Some(first.clone()));
         let second = commit(&top, "second").await;
-        assert_eq!(reader.object("refs/heads/main^{commit}").await, Some(Some(second.clone())));
+        assert_eq!(reader.object("refs/heads/main^{commit}").await.unwrap(), Some(second.clone()));
         Git::at(&top).args(["pack-refs", "--all", "--prune"]).run().await.unwrap();
         Git::at(&top).args(["repack", "-adq"]).run().await.unwrap();
-        assert_eq!(reader.object("refs/heads/main^{commit}").await, Some(Some(second.clone())));
-        assert_eq!(reader.object(&format!("{second}^1")).await, Some(Some(first)));
+        assert_eq!(reader.object("refs/heads/main^{commit}").await.unwrap(), Some(second.clone()));
+        assert_eq!(reader.object(&format!("{second}^1")).await.unwrap(), Some(first));
         Git::at(&top).args(["update-ref", "-d", "refs/heads/main"]).run().await.unwrap();
-        assert_eq!(reader.object("refs/heads/main^{commit}").await, Some(None));
-        assert_eq!(reader.object("two\nlines").await, None);
+        assert_eq!(reader.object("refs/heads/main^{commit}").await.unwrap(), None);
+        assert_eq!(reader.object("two\nlines").await.unwrap(), None);
     }
 
     #[tokio::test]
@@ -158,17 +271,16 @@ mod tests {
         let top = dir.path().join("repository");
         let first = repository(&top).await;
         let reader = Reader::new(&top, &top.join(".git"));
-        assert_eq!(reader.object("HEAD").await, Some(Some(first.clone())));
+        assert_eq!(reader.object("HEAD").await.unwrap(), Some(first.clone()));
         let child = reader.process.lock().await.as_mut().map(|process| process.child.id().unwrap());
         let pid = nix::unistd::Pid::from_raw(child.unwrap().cast_signed());
         nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).unwrap();
         reader.process.lock().await.as_mut().unwrap().child.wait().await.unwrap();
-        // The query that met the dead process gets `None`; the next one starts a new process.
-        assert_eq!(reader.object("HEAD").await, None);
-        assert_eq!(reader.object("HEAD").await, Some(Some(first.clone())));
+        // A process of its own answers the query that met the dead process.
+        assert_eq!(reader.object("HEAD").await.unwrap(), Some(first.clone()));
         std::fs::rename(&top, dir.path().join("moved")).unwrap();
         let other = repository(&top).await;
         assert_ne!(other, "");
-        assert_eq!(reader.object("HEAD").await, Some(Some(other)));
+        assert_eq!(reader.object("HEAD").await.unwrap(), Some(other));
     }
 }

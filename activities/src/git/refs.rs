@@ -52,6 +52,20 @@ pub(super) struct NewCommit<'a> {
     pub(super) at: Option<i64>,
 }
 
+/// The change of a ref: from a commit to another one. `None`: it does not exist.
+#[derive(Debug)]
+pub(super) struct RefChange {
+    name: String,
+    from: Option<String>,
+    to: Option<String>,
+}
+
+impl RefChange {
+    pub(super) fn new(name: &str, from: Option<&str>, to: Option<&str>) -> Self {
+        Self { name: name.to_owned(), from: from.map(str::to_owned), to: to.map(str::to_owned) }
+    }
+}
+
 impl Repository {
     /// A command in the user's checkout, for refs and reachability.
     pub(super) fn git(&self) -> Git {
@@ -67,18 +81,16 @@ impl Repository {
     /// The commit that a ref or another name resolves to.
     pub(super) async fn commit_of(&self, name: &str) -> Result<Option<String>, Failure> {
         let name = format!("{name}^{{commit}}");
-        match self.reader.object(&name).await {
-            Some(found) => Ok(found),
-            None => self.git().args(["rev-parse", "--verify", "--quiet", &name]).find().await,
-        }
+        self.reader.object(&name).await
     }
 
     /// The tree of a commit.
     pub(super) async fn tree_of(&self, commit: &str) -> Result<String, Failure> {
         let name = format!("{commit}^{{tree}}");
-        match self.reader.object(&name).await {
-            Some(Some(tree)) => Ok(tree),
-            _ => self.git().args(["rev-parse", "--verify", &name]).text().await,
+        match self.reader.object(&name).await? {
+            Some(tree) => Ok(tree),
+            // It fails and gives the reason.
+            None => self.git().args(["rev-parse", "--verify", &name]).text().await,
         }
     }
 
@@ -93,8 +105,12 @@ impl Repository {
         {
             return Ok(*known);
         }
-        let answer =
-            self.git().args(["merge-base", "--is-ancestor", ancestor, commit]).answer().await?;
+        let answer = match self.is_near_ancestor(ancestor, commit).await? {
+            Some(answer) => answer,
+            None => {
+                self.git().args(["merge-base", "--is-ancestor", ancestor, commit]).answer().await?
+            }
+        };
         let mut known = self.ancestry.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KNOWN_ANCESTRY {
             known.clear();
@@ -112,6 +128,11 @@ impl Repository {
         if one == other {
             return Ok(Some(one.to_owned()));
         }
+        match self.is_near_ancestor(one, other).await? {
+            Some(true) => return Ok(Some(one.to_owned())),
+            Some(false) => return Ok(Some(other.to_owned())),
+            None => {}
+        }
         self.git().args(["merge-base", one, other]).find().await
     }
 
@@ -122,18 +143,37 @@ impl Repository {
         from: Option<&str>,
         to: &str,
     ) -> Result<(), Failure> {
-        self.clear_lock_of(name).await?;
-        let args = ["--create-reflog", "-m", "longhaul", name, to, from.unwrap_or_default()];
-        let git = self.git().arg("update-ref").args(is_own(name).then_some("--no-deref"));
-        git.args(args).uninterrupted().run().await.map(drop)
+        self.change_refs(&[RefChange::new(name, from, Some(to))]).await
     }
 
     /// Deletes a ref, if it is still at `from`.
     pub(super) async fn delete_ref(&self, name: &str, from: &str) -> Result<(), Failure> {
-        self.clear_lock_of(name).await?;
-        clear_lock_of_packed(&self.common).await?;
-        let git = self.git().arg("update-ref").args(is_own(name).then_some("--no-deref"));
-        git.args(["-d", name, from]).uninterrupted().run().await.map(drop)
+        self.change_refs(&[RefChange::new(name, Some(from), None)]).await
+    }
+
+    /// Changes all of these refs, or none if one of them has moved.
+    pub(super) async fn change_refs(&self, changes: &[RefChange]) -> Result<(), Failure> {
+        let mut input = String::new();
+        for RefChange { name, from, to } in changes {
+            let expected = from.as_deref().unwrap_or_default();
+            if is_own(name) {
+                clear_lock(&self.common.join(format!("{name}.lock")), None).await?;
+                input.push_str("option no-deref\0");
+            }
+            match (from, to) {
+                (None, Some(to)) => input.push_str(&format!("create {name}\0{to}\0")),
+                (_, Some(to)) => input.push_str(&format!("update {name}\0{to}\0{expected}\0")),
+                (_, None) => {
+                    clear_lock_of_packed(&self.common).await?;
+                    input.push_str(&format!("delete {name}\0{expected}\0"));
+                }
+            }
+        }
+        if input.is_empty() {
+            return Ok(());
+        }
+        let git = self.git().args(["update-ref", "--create-reflog", "-m", "longhaul"]);
+        git.args(["-z", "--stdin"]).input(input).uninterrupted().run().await.map(drop)
     }
 
     /// Creates a commit from a tree, in the name of the user: the work lands in the user's
@@ -151,19 +191,27 @@ impl Repository {
         git.input(new.message).text().await
     }
 
+    /// The tags, as lines of a `packed-refs` file.
+    pub(super) async fn tags(&self) -> Result<Vec<u8>, Failure> {
+        let loose = std::fs::read_dir(self.common.join("refs/tags"));
+        if !loose.is_ok_and(|mut loose| loose.next().is_none()) {
+            let args = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/tags"];
+            return Ok(self.git().args(args).run().await?.stdout);
+        }
+        let packed = files::read(&self.common.join("packed-refs"))?.unwrap_or_default();
+        let is_tag = |line: &&[u8]| line.windows(11).any(|part| part == b" refs/tags/");
+        Ok(packed
+            .split_inclusive(|byte| *byte == b'\n')
+            .filter(is_tag)
+            .flatten()
+            .copied()
+            .collect())
+    }
+
     /// Returns when the repository and the work trees are on stable storage.
     pub(super) async fn sync(&self) -> Result<(), Failure> {
         let synced = self.disk.sync(&[&self.common, &self.root, &self.worktrees]).await;
         synced.map_err(|error| files::failed("sync the file systems of", &self.root, &error))
-    }
-
-    /// Removes a stale ref lock. A killed git leaves it, and in Longhaul's namespaces no user would
-    /// remove it.
-    async fn clear_lock_of(&self, name: &str) -> Result<(), Failure> {
-        if is_own(name) {
-            clear_lock(&self.common.join(format!("{name}.lock")), None).await?;
-        }
-        Ok(())
     }
 }
 

@@ -322,6 +322,13 @@ fn slug(root: &Path) -> String {
 
 /// The common git directory of all checkouts.
 pub(super) async fn common_dir(dir: &Path) -> Result<PathBuf, Failure> {
+    let usual = dir.join(".git");
+    let is_directory = std::fs::symlink_metadata(&usual).is_ok_and(|found| found.is_dir());
+    let is_whole =
+        || ["HEAD", "config", "objects", "refs"].iter().all(|it| usual.join(it).exists());
+    if is_directory && is_whole() && !usual.join("commondir").exists() {
+        return files::canonical(&usual);
+    }
     let text = Git::at(dir)
         .args(["rev-parse", "--path-format=absolute", "--git-common-dir"])
         .text()

@@ -55,6 +55,18 @@ impl GitHandlers {
         };
         Ok(repository.obstacle(step).await?.map_or(WayBack::Free(commit), WayBack::Blocked))
     }
+
+    /// The commits that a rollback of the target branch would undo.
+    pub async fn undone_by(
+        &self,
+        project: &ProjectRef,
+        target: &str,
+        to: &str,
+    ) -> Result<HashSet<String>, Failure> {
+        let repository = self.repository(project).await?;
+        let from = repository.target_commit(target).await?;
+        repository.commits_undone(to, &from, None).await
+    }
 }
 
 impl Repository {
@@ -77,7 +89,7 @@ impl Repository {
         self.end_interrupted_moves().await?;
         let next = format!("{kept}-next");
         let from = self.keep_tip(kept, &input.target).await?;
-        let undone = self.commits_undone(input, &from, &next).await?;
+        let undone = self.commits_undone(&input.to, &from, Some(&next)).await?;
         if from != input.to && self.target_commit(&input.target).await? == from {
             let own_files = &[input.list_file.as_str(), PROGRESS_FILE];
             let step =
@@ -117,16 +129,15 @@ impl Repository {
 
     async fn commits_undone(
         &self,
-        input: &RollBackInput,
+        to: &str,
         from: &str,
-        next: &str,
+        kept_next: Option<&str>,
     ) -> Result<HashSet<String>, Failure> {
         let mut tips = vec![from.to_owned()];
-        for name in [head_ref(NEXT), next.to_owned()] {
-            tips.extend(self.commit_of(&name).await?);
+        for name in [Some(&*head_ref(NEXT)), kept_next].into_iter().flatten() {
+            tips.extend(self.commit_of(name).await?);
         }
-        let listed =
-            self.git().arg("rev-list").args(&tips).arg(format!("^{}", input.to)).text().await?;
+        let listed = self.git().arg("rev-list").args(&tips).arg(format!("^{to}")).text().await?;
         Ok(listed.lines().map(str::to_owned).collect())
     }
 

@@ -20,6 +20,11 @@ pub(super) struct Snapshot {
     work_tree: PathBuf,
     /// Whether the index of the tree was readable.
     pub(super) had_index: bool,
+    /// The files that the index did not have before this snapshot, ignored ones too: the output of
+    /// `ls-files`.
+    others: Vec<u8>,
+    /// The tree of the index, if it was written since the last change.
+    written: tokio::sync::Mutex<Option<String>>,
 }
 
 impl Snapshot {
@@ -33,7 +38,9 @@ impl Snapshot {
     ) -> Result<Self, Failure> {
         let (dir, plumbing, work_tree) =
             (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
-        let mut snapshot = Self { dir, plumbing, work_tree, had_index: true };
+        let written = tokio::sync::Mutex::default();
+        let mut snapshot =
+            Self { dir, plumbing, work_tree, had_index: true, others: Vec::new(), written };
         let is_copied = files::copy_with_time(index, &snapshot.file())?;
         if !is_copied || snapshot.add_nested().await.is_err() {
             // The index is missing or broken.
@@ -70,12 +77,38 @@ impl Snapshot {
 
     /// The tree.
     pub(super) async fn tree(&self) -> Result<String, Failure> {
-        self.git().arg("write-tree").text().await
+        let mut written = self.written.lock().await;
+        if let Some(tree) = &*written {
+            return Ok(tree.clone());
+        }
+        let tree = self.git().arg("write-tree").text().await?;
+        Ok(written.insert(tree).clone())
     }
 
     /// Replaces entries of the index, not files of the work tree.
     pub(super) async fn set(&self, entries: &[(&[u8], &Entry)]) -> Result<(), Failure> {
-        set_entries(self.git(), entries).await
+        if !entries.is_empty() {
+            *self.written.lock().await = None;
+            set_entries(self.git(), entries).await?;
+        }
+        Ok(())
+    }
+
+    /// The ignored files that pass a filter.
+    pub(super) async fn ignored(
+        &self,
+        filter: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Vec<u8>>, Failure> {
+        let matching = |listed: &[u8]| {
+            let files = files::nul_separated(listed).filter(|path| !path.ends_with(b"/"));
+            files.filter(|path| filter(path)).map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        let others = matching(&self.others);
+        if others.is_empty() {
+            return Ok(others);
+        }
+        let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z"];
+        Ok(matching(&self.git().args(args).run().await?.stdout))
     }
 
     /// The tree with more files added, even ignored ones. The index does not change.
@@ -90,7 +123,12 @@ impl Snapshot {
 
     /// Adds nested repositories as plain files: git itself would fail on them, or leave their files
     /// out.
-    async fn add_nested(&self) -> Result<(), Failure> {
+    async fn add_nested(&mut self) -> Result<(), Failure> {
+        self.others = self.git().args(["ls-files", "--others", "-z"]).run().await?.stdout;
+        if directories(&self.others).next().is_none() {
+            return Ok(());
+        }
+        // Those that are not ignored.
         let args = ["ls-files", "--others", "--exclude-standard", "-z"];
         let listed = self.git().args(args).run().await?;
         let mut nested: Vec<Vec<u8>> = directories(&listed.stdout).collect();

@@ -30,6 +30,9 @@ const TARGET_SEEN: &str = "target-seen";
 /// A set-up began and did not end.
 const SETTING_UP: &str = "setting-up";
 
+/// The content on which checks have passed in the tree; nothing has changed it since.
+const CHECKED: &str = "checked";
+
 /// A held-out check has run in the tree.
 const HELD_OUT: &str = "held-out";
 
@@ -124,8 +127,11 @@ impl Tree {
 
     /// Resets every file that is not ignored to a commit. Uncommitted files are lost; the caller
     /// has kept them.
-    pub(super) async fn reset_to(&self, commit: &str, clean: &str) -> Result<(), Failure> {
-        files::write(&self.records.join(RESETTING), b"")?;
+    /// `clean`: the option with which `git clean` removes untracked files; `None`: there are none.
+    pub(super) async fn reset_to(&self, commit: &str, clean: Option<&str>) -> Result<(), Failure> {
+        let mark = self.records.join(RESETTING);
+        std::fs::write(&mark, b"").map_err(|error| files::failed("write", &mark, &error))?;
+        self.forget_checked()?;
         files::remove(&self.records.join("index.lock"))?;
         let reset = ["read-tree", "--reset", "-u", commit];
         // Compares the content, so that unchanged files keep their times: build caches go by them.
@@ -135,9 +141,29 @@ impl Tree {
             files::remove(&self.index())?;
             self.git().args(reset).run().await?;
         }
-        self.git().args(["clean", clean, "--quiet"]).run().await?;
+        if let Some(clean) = clean {
+            self.git().args(["clean", clean, "--quiet"]).run().await?;
+        }
         self.set_at(commit)?;
         files::remove(&self.records.join(RESETTING))
+    }
+
+    /// Whether the files that are not ignored are those of Longhaul's own index.
+    pub(super) async fn is_as_indexed(&self) -> Result<bool, Failure> {
+        self.lists_nothing(&["--modified", "--deleted", "--others", "--exclude-standard"]).await
+    }
+
+    /// Whether all files of Longhaul's own index are unchanged.
+    pub(super) async fn has_tracked_files_as_indexed(&self) -> Result<bool, Failure> {
+        self.lists_nothing(&["--modified", "--deleted"]).await
+    }
+
+    async fn lists_nothing(&self, options: &[&str]) -> Result<bool, Failure> {
+        if !files::is_there(&self.index()) {
+            return Ok(false);
+        }
+        let listed = self.git().args(["ls-files", "-z"]).args(options).finish().await?;
+        Ok(listed.code() == Some(0) && listed.stdout.is_empty())
     }
 
     /// Records the commit of the files and the index.
@@ -199,7 +225,23 @@ impl Tree {
     /// Removes everything that git does not track, ignored files too.
     pub(super) async fn empty(&self) -> Result<(), Failure> {
         files::remove(&self.records.join(SET_UP))?;
+        self.forget_checked()?;
         self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
+    }
+
+    /// Records that checks have passed on this content.
+    pub(super) fn set_checked(&self, content: &str) -> Result<(), Failure> {
+        files::write(&self.records.join(CHECKED), content.as_bytes())
+    }
+
+    pub(super) fn forget_checked(&self) -> Result<(), Failure> {
+        files::remove(&self.records.join(CHECKED))
+    }
+
+    /// Whether checks have passed on this content, and nothing has changed the tree since.
+    pub(super) fn has_checked(&self, content: &str) -> Result<bool, Failure> {
+        let checked = files::read(&self.records.join(CHECKED))?;
+        Ok(self.is_presentable() && checked.is_some_and(|checked| checked == content.as_bytes()))
     }
 
     /// Records that a held-out check runs in the tree.
@@ -208,13 +250,15 @@ impl Tree {
     }
 
     /// Makes the tree usable: recreates it, without files, if it is missing or suspect, or if a
-    /// held-out check has run in it. The caller has kept its content.
-    pub(super) fn make_usable(&self) -> Result<(), Failure> {
-        if self.condition()? != Condition::Sound || self.records.join(HELD_OUT).exists() {
+    /// held-out check has run in it. The caller has kept its content. Returns whether it is new.
+    pub(super) fn make_usable(&self) -> Result<bool, Failure> {
+        let is_new = self.condition()? != Condition::Sound || self.records.join(HELD_OUT).exists();
+        if is_new {
             self.remove()?;
             self.make()?;
         }
-        self.begin_use()
+        self.begin_use()?;
+        Ok(is_new)
     }
 
     /// Creates its directory and its records.
@@ -222,6 +266,20 @@ impl Tree {
         for dir in [&self.path, &self.records] {
             std::fs::create_dir_all(dir)
                 .map_err(|error| files::failed("make the directory", dir, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a program left nothing in it that only a removal undoes.
+    pub(super) fn is_presentable(&self) -> bool {
+        !self.records.join(HELD_OUT).exists() && !self.is_half_reset() && self.path.is_dir()
+    }
+
+    /// Gives it the place of a missing tree. A crash in between leaves two incomplete trees, which
+    /// count as missing.
+    pub(super) fn rename_to(&self, other: &Self) -> Result<(), Failure> {
+        for (from, to) in [(&self.path, &other.path), (&self.records, &other.records)] {
+            std::fs::rename(from, to).map_err(|error| files::failed("rename", from, &error))?;
         }
         Ok(())
     }

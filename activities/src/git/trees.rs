@@ -1,10 +1,11 @@
-//! Git trees without a work tree: compares, merges, and replaces single files.
+//! Git trees without a work tree: merges them, and replaces single files.
 
 use longhaul_engine::Failure;
 use tempfile::TempDir;
 
 use super::command::Git;
 use super::files;
+use super::objects::{DIRECTORY, Entries};
 use super::refs::Repository;
 
 /// The entries of one path in two trees.
@@ -28,6 +29,19 @@ impl Entry {
         self.mode != "000000"
     }
 
+    pub(super) fn is_file(&self) -> bool {
+        self.is_there() && self.kind() == "blob"
+    }
+
+    /// The type of its object.
+    fn kind(&self) -> &'static str {
+        match self.mode.as_str() {
+            DIRECTORY => "tree",
+            "160000" => "commit",
+            _ => "blob",
+        }
+    }
+
     /// Whether files under it are invisible to git: it is a symbolic link, or another repository.
     pub(super) fn hides_files(&self) -> bool {
         matches!(self.mode.as_str(), "120000" | "160000")
@@ -46,43 +60,22 @@ pub(super) struct TreeMerge {
 }
 
 impl Repository {
-    /// Every path that differs between two trees.
-    pub(super) async fn changes(&self, before: &str, after: &str) -> Result<Vec<Change>, Failure> {
-        if before == after || self.tree_of(before).await? == self.tree_of(after).await? {
-            return Ok(Vec::new());
-        }
-        self.changes_in_paths(before, after, &[]).await
-    }
-
-    /// Those of the given paths that differ between two trees; of none given, all.
-    pub(super) async fn changes_in_paths(
-        &self,
-        before: &str,
-        after: &str,
-        paths: &[&str],
-    ) -> Result<Vec<Change>, Failure> {
-        let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", before, after];
-        let finished = self.plumbing.git().args(args).arg("--").args(paths).run().await?;
-        let mut parts = files::nul_separated(&finished.stdout);
-        let mut changes = Vec::new();
-        while let (Some(head), Some(path)) = (parts.next(), parts.next()) {
-            let head = files::shown(head);
-            let mut words = head.trim_start_matches(':').split(' ').map(str::to_owned);
-            let mut word = || words.next().unwrap_or_default();
-            let (old_mode, new_mode, old, new) = (word(), word(), word(), word());
-            let before = Entry { mode: old_mode, object: old };
-            let after = Entry { mode: new_mode, object: new };
-            changes.push(Change { path: path.to_owned(), before, after });
-        }
-        Ok(changes)
-    }
-
     /// Merges two commits without a work tree.
     pub(super) async fn merge_commits(
         &self,
         ours: &str,
         theirs: &str,
     ) -> Result<TreeMerge, Failure> {
+        let ahead = match self.is_near_ancestor(ours, theirs).await? {
+            _ if ours == theirs => Some(ours),
+            Some(true) => Some(theirs),
+            Some(false) => Some(ours),
+            None => None,
+        };
+        if let Some(ahead) = ahead {
+            let tree = self.tree_of(ahead).await?;
+            return Ok(TreeMerge { tree, conflicts: Vec::new(), output: String::new() });
+        }
         let args = ["merge-tree", "--write-tree", "--name-only", "--messages", "-z", ours, theirs];
         let finished = self.plumbing.git().args(args).finish().await?;
         if !matches!(finished.code(), Some(0 | 1)) {
@@ -101,25 +94,7 @@ impl Repository {
         Ok(TreeMerge { tree, conflicts, output: conflict_messages(parts) })
     }
 
-    /// The bytes of a file in a commit or a tree, with its mode; `None` if the path is absent or
-    /// not a file.
-    pub(super) async fn file_in(
-        &self,
-        tree: &str,
-        path: &str,
-    ) -> Result<Option<(String, Vec<u8>)>, Failure> {
-        let listed = self.plumbing.git().args(["ls-tree", "-z", tree, "--", path]).run().await?;
-        let listed = files::shown(&listed.stdout);
-        let mut words = listed.split([' ', '\t']);
-        let (Some(mode), Some("blob"), Some(object)) = (words.next(), words.next(), words.next())
-        else {
-            return Ok(None);
-        };
-        let bytes = self.plumbing.git().args(["cat-file", "blob", object]).run().await?.stdout;
-        Ok(Some((mode.to_owned(), bytes)))
-    }
-
-    /// The same tree with new bytes in one file.
+    /// The same tree with new bytes in one of its files.
     pub(super) async fn with_file(
         &self,
         tree: &str,
@@ -127,22 +102,36 @@ impl Repository {
         mode: &str,
         bytes: &[u8],
     ) -> Result<String, Failure> {
-        let object =
+        let mut object =
             self.plumbing.git().args(["hash-object", "-w", "--stdin"]).input(bytes).text().await?;
-        self.with_entry(tree, path, Some((mode, &object))).await
+        let mut mode = mode.to_owned();
+        let mut path = path;
+        // The trees from that of the file up to the root.
+        loop {
+            let (place, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let old = if place.is_empty() {
+                self.tree_of(tree).await?
+            } else {
+                self.entry_in(tree, place).await?.map(|entry| entry.object).unwrap_or_default()
+            };
+            let mut entries = self.entries(Some(&old)).await?;
+            entries.insert(name.as_bytes().to_vec(), Entry { mode, object });
+            object = self.make_tree(&entries).await?;
+            if place.is_empty() {
+                return Ok(object);
+            }
+            (mode, path) = (DIRECTORY.to_owned(), place);
+        }
     }
 
-    /// The same tree with one entry replaced or removed.
-    pub(super) async fn with_entry(
-        &self,
-        tree: &str,
-        path: &str,
-        entry: Option<(&str, &str)>,
-    ) -> Result<String, Failure> {
-        let (mode, object) = entry.unwrap_or(("000000", ""));
-        let object = if object.is_empty() { "0".repeat(tree.len()) } else { object.to_owned() };
-        let entry = Entry { mode: mode.to_owned(), object };
-        self.with_entries(tree, &[(path.as_bytes(), &entry)]).await
+    async fn make_tree(&self, entries: &Entries) -> Result<String, Failure> {
+        let mut input = Vec::new();
+        for (name, entry) in entries {
+            input.extend(format!("{} {} {}\t", entry.mode, entry.kind(), entry.object).bytes());
+            input.extend(name);
+            input.push(0);
+        }
+        self.plumbing.git().args(["mktree", "-z", "--missing"]).input(input).text().await
     }
 
     /// The same tree with these entries.

@@ -80,10 +80,32 @@ impl GitHandlers {
             (tree, Some(held))
         } else {
             let tree = repository.tree(&gates_tree(&tree.name()));
+            repository.take_spare(&tree).await?;
             repository.ready(&tree, NewHead::Commit, commit).await?;
             (tree, None)
         };
         Ok(WorkTree { repository, tree, branch: None, _held: held })
+    }
+}
+
+impl GitHandlers {
+    /// The tree in which the gates of a feature have passed on this content, as they left it:
+    /// further gates can go on in it. `None`: there is none.
+    pub(crate) async fn gates_tree_as_left(
+        &self,
+        wanted: &Wanted<'_>,
+        content: &str,
+    ) -> Result<Option<WorkTree>, Failure> {
+        let repository = self.repository(wanted.project).await?;
+        let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
+        if integration_of(&tree.name()).is_some() {
+            return Ok(None);
+        }
+        let tree = repository.tree(&gates_tree(&tree.name()));
+        let is_left = tree.is_in_use()?
+            && tree.has_checked(content)?
+            && tree.has_tracked_files_as_indexed().await?;
+        Ok(is_left.then(|| WorkTree { repository, tree, branch: None, _held: None }))
     }
 }
 
@@ -104,6 +126,16 @@ impl WorkTree {
         self.tree.begin_held_out()
     }
 
+    /// Records that checks have passed on this content in it, and that nothing has changed it since.
+    pub(crate) fn remember_checks(&self, content: &str) -> Result<(), Failure> {
+        self.tree.set_checked(content)
+    }
+
+    /// Clears the record of passed checks.
+    pub(crate) fn forget_checks(&self) -> Result<(), Failure> {
+        self.tree.forget_checked()
+    }
+
     /// Whether it is recorded as in use.
     pub(crate) fn is_in_use(&self) -> Result<bool, Failure> {
         self.tree.is_in_use()
@@ -120,8 +152,8 @@ impl WorkTree {
         &self.tree.path
     }
 
-    pub(super) fn tree(&self) -> &Tree {
-        &self.tree
+    pub(super) fn repository(&self) -> &Repository {
+        &self.repository
     }
 
     /// Whether the project's set-up has succeeded in it; with a commit: at that one.
@@ -153,7 +185,7 @@ impl WorkTree {
     /// Resets it to a commit, whatever a program did to it. Ignored files stay.
     pub(crate) async fn reset(&self, commit: &str) -> Result<(), Failure> {
         // `-ff` also removes nested repositories that a program made.
-        self.tree.reset_to(commit, "-ffd").await?;
+        self.tree.reset_to(commit, Some("-ffd")).await?;
         let new_head = self.branch.as_deref().map_or(NewHead::Commit, NewHead::alone);
         self.repository.write_private(&self.tree, new_head, commit).await
     }
@@ -170,14 +202,7 @@ impl WorkTree {
     /// Whether a file is in the commit of the last reset.
     pub(crate) async fn tracks(&self, file: &str) -> Result<bool, Failure> {
         let commit = self.at()?;
-        let plumbing = &self.tree.plumbing;
-        let name = format!("{commit}:{file}");
-        match self.repository.reader.object(&name).await {
-            Some(found) => Ok(found.is_some()),
-            None => {
-                Ok(plumbing.git().args(["cat-file", "-e", &name]).finish().await?.code() == Some(0))
-            }
-        }
+        Ok(self.repository.entry_in(&commit, file).await?.is_some())
     }
 
     /// Returns when its files are on stable storage; from then on it is safe after a crash.

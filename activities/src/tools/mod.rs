@@ -5,6 +5,7 @@
 //! run one at a time, and none reads meanwhile.
 
 mod edit;
+mod hook;
 mod place;
 mod read;
 mod ready;
@@ -30,6 +31,8 @@ use crate::git::GitHandlers;
 use crate::machine;
 use crate::process::{Runner, Supervisor};
 use crate::project;
+
+pub use hook::HookHandler;
 
 use edit::{Edit, Site};
 use place::{Fault, Place};
@@ -101,8 +104,9 @@ impl ToolHandler {
         };
         let tree = &ready.tree;
         let answer = if let ToolArgs::Shell { command, timeout } = &args {
-            let command = Command { input, text: command, timeout: *timeout, variables };
-            self.shell(command, tree, attempt).await
+            let (text, timeout, stdin) = (command, *timeout, None);
+            let command = Command { input, text, timeout, stdin, variables };
+            self.shell(command, tree, attempt).await.map(|ran| ran.answer())
         } else {
             let call = FileCall {
                 root: tree.path().to_owned(),

@@ -26,11 +26,13 @@ const BYTES: usize = 16 * 1024;
 const NAME: &str = "shell";
 
 /// A command to run.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Command<'a> {
     pub(super) input: &'a ToolUse,
     pub(super) text: &'a str,
     pub(super) timeout: Option<u64>,
+    /// The file for its standard input.
+    pub(super) stdin: Option<PathBuf>,
     pub(super) variables: &'a Variables,
 }
 
@@ -42,25 +44,26 @@ impl ToolHandler {
         command: Command<'_>,
         tree: &WorkTree,
         attempt: &Attempt,
-    ) -> Result<Answer, Fault> {
-        let spec = self.spec(command, tree.path(), attempt).map_err(told)?;
+    ) -> Result<Ran, Fault> {
+        let spec = self.spec(&command, tree.path(), attempt).map_err(told)?;
         tree.begin_use().map_err(Fault::Call)?;
         let ran = self.setup.runner.run(&spec, attempt).await;
         let secrets = &command.variables.secrets;
-        let answer = match ran {
-            Ok(finished) => answer(&spec, &finished, secrets),
+        let ran = match ran {
+            Ok(finished) => ended(&spec, finished, secrets),
             Err(failure) => Err(told(failure)),
         };
         tree.settle().await.map_err(Fault::Call)?;
-        answer
+        ran
     }
 
-    fn spec(&self, command: Command<'_>, tree: &Path, attempt: &Attempt) -> Result<Spec, Failure> {
+    fn spec(&self, command: &Command<'_>, tree: &Path, attempt: &Attempt) -> Result<Spec, Failure> {
         let input = command.input;
         let root = self.setup.git.root_of(&input.project);
         let agent = &input.agent;
         let env = Environment::chosen(&agent.pass_env)
             .with_all(&command.variables.env)
+            .with("LONGHAUL_ROOT", &root)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
             .with("LONGHAUL_RUN_ID", attempt.run.as_str());
         let places = Places {
@@ -83,7 +86,7 @@ impl ToolHandler {
             args: vec!["-c".into(), command.text.into()],
             folder: tree.into(),
             env,
-            input: None,
+            input: command.stdin.clone(),
             sandbox,
             limits: Limits {
                 total: Some(timeout.min(longest)),
@@ -109,8 +112,24 @@ impl ToolHandler {
     }
 }
 
-/// The text for the model: the output and its end.
-fn answer(spec: &Spec, finished: &Finished, secrets: &Secrets) -> Result<Answer, Fault> {
+/// A command that has ended.
+pub(super) struct Ran {
+    /// What the model may see of its output.
+    pub(super) output: String,
+    pub(super) finished: Finished,
+}
+
+impl Ran {
+    /// The text for the model: the output and its end.
+    pub(super) fn answer(&self) -> Answer {
+        let Self { output, finished } = self;
+        let newline = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
+        let text = format!("{output}{newline}[{}]", finished.ending());
+        Answer { text, is_error: finished.exit_code != Some(0) }
+    }
+}
+
+fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<Ran, Fault> {
     let failed = finished.exit_code != Some(0);
     // A failure on a full disk proves nothing about the work.
     if let Some(cause) = machine::full(&spec.folder).filter(|_| failed) {
@@ -123,8 +142,7 @@ fn answer(spec: &Spec, finished: &Finished, secrets: &Secrets) -> Result<Answer,
     })?;
     // The answer has what the model may see. The log has more: secrets too.
     remove(vec![finished.log.clone()]);
-    let newline = if output.is_empty() || output.ends_with('\n') { "" } else { "\n" };
-    Ok(Answer { text: format!("{output}{newline}[{}]", finished.ending()), is_error: failed })
+    Ok(Ran { output, finished })
 }
 
 /// The output in a log: if it is long, its begin and its end.

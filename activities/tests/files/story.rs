@@ -117,6 +117,7 @@ pub(crate) async fn land(world: &mut World) {
         tip: "c0".into(),
         worktree: "/w/.integrate".into(),
         files: vec!["src/form.rs".into()],
+        same: false,
         put_back: Vec::new(),
         outside: Vec::new(),
     };
@@ -186,8 +187,11 @@ pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
 
 pub(crate) fn evidence(name: &str, exit_code: i32, output: &str) -> Evidence {
     Evidence {
+        reused: false,
         held_out: None,
         put_back: Vec::new(),
+        is_setup: false,
+        lacks: None,
         name: name.into(),
         command: format!("./{name}.sh"),
         commit: "c".into(),
@@ -207,6 +211,8 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
         worktree: "/w/login".into(),
         commit: commit.into(),
         checks: Vec::new(),
+        repeat: false,
+        same_as: None,
         protected: Vec::new(),
         pass_env: Vec::new(),
         confinement: longhaul_workflows::settings::Confinement::default(),

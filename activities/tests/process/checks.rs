@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_activities::checks::ChecksHandler;
 use longhaul_engine::{Failure, Handler};
 use longhaul_workflows::backlog::{Check, FeatureId};
-use longhaul_workflows::contracts::{ChecksInput, ChecksReport, RunChecks};
+use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChecks};
 
 use super::support::{World, attempt, git_in, supervisor};
 
@@ -30,6 +30,8 @@ async fn perform_within(
         worktree: world.text_path("work"),
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.iter().map(check).collect(),
+        repeat: false,
+        same_as: None,
         protected: vec!["acceptance/**".into()],
         pass_env: Vec::new(),
         confinement: longhaul_workflows::settings::Confinement::default(),
@@ -182,6 +184,8 @@ async fn passes_merged(world: &World, command: u32, commit: &str, run: &str) -> 
         worktree: world.text_path("data/worktrees/shop/.integrate"),
         commit: commit.into(),
         checks: vec![Check { name: "merged".into(), run: run.into(), ..Check::default() }],
+        repeat: false,
+        same_as: None,
         protected: Vec::new(),
         pass_env: Vec::new(),
         confinement: longhaul_workflows::settings::Confinement::default(),
@@ -227,6 +231,8 @@ async fn held_out(
         worktree: world.text_path("work"),
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.to_vec(),
+        repeat: false,
+        same_as: None,
         protected: Vec::new(),
         pass_env: Vec::new(),
         confinement: longhaul_workflows::settings::Confinement {
@@ -308,6 +314,8 @@ async fn what_a_held_out_check_writes_is_gone_before_anything_else_runs() {
             worktree: world.text_path("work"),
             commit: world.git(&["rev-parse", "HEAD"]),
             checks,
+            repeat: true,
+            same_as: None,
             protected: Vec::new(),
             pass_env: Vec::new(),
             confinement: longhaul_workflows::settings::Confinement {
@@ -325,4 +333,66 @@ async fn what_a_held_out_check_writes_is_gone_before_anything_else_runs() {
     assert_eq!(said, [("look", ""), ("held", "secret\n")]);
     let report = perform(vec![check("look", &look, false)], 6).await;
     assert_eq!(report.evidence[0].output_tail, "");
+}
+
+#[tokio::test]
+async fn a_check_that_passed_on_the_same_content_is_not_repeated() {
+    let world = World::with_git().await;
+    world.write("work/list", "no mark\n");
+    let sealed = world.commit();
+    world.write("work/list", "a mark\n");
+    let marked = world.commit();
+    world.write("work/list", "another text\n");
+    let changed = world.commit();
+    world.open().await;
+    let handler = ChecksHandler::new(world.path("data"), supervisor(), world.handlers());
+    std::fs::create_dir_all(world.path("out")).unwrap();
+    let ran = world.text_path("out/ran");
+    let check = |name: &str, run: &str| Check {
+        name: name.into(),
+        run: format!("echo {name} >>{ran}; {run}"),
+        ..Check::default()
+    };
+    let build = check("build", "touch built");
+    let other = check("other", "test -e built");
+    let call = std::cell::Cell::new(5);
+    let perform = async |commit: &str, same_as: Option<&str>, checks: &[&Check], repeat: bool| {
+        let input = ChecksInput {
+            project: world.project(),
+            feature: FeatureId::new("login").unwrap(),
+            worktree: world.text_path("work"),
+            commit: commit.into(),
+            checks: checks.iter().copied().cloned().collect(),
+            repeat,
+            same_as: same_as.map(str::to_owned),
+            protected: Vec::new(),
+            pass_env: Vec::new(),
+            confinement: longhaul_workflows::settings::Confinement {
+                write: Some(vec![world.text_path("out")]),
+                ..Default::default()
+            },
+        };
+        call.set(call.get() + 1);
+        let attempt = attempt("shop/login", call.get());
+        let report = Handler::<RunChecks>::perform(&handler, input, &attempt).await.unwrap();
+        assert!(report.failed().is_none(), "{report:?}");
+        let of = |evidence: &Evidence| (evidence.reused, evidence.commit.clone());
+        let evidence: Vec<_> = report.evidence.iter().map(of).collect();
+        let lines = std::fs::read_to_string(world.path("out/ran")).unwrap_or_default();
+        let _ = std::fs::remove_file(world.path("out/ran"));
+        (evidence, lines.lines().collect::<Vec<_>>().join(" "))
+    };
+    let at = |reused: bool, commit: &str| (reused, commit.to_owned());
+    let first = perform(&sealed, None, &[&build], false).await;
+    assert_eq!(first, (vec![at(false, &sealed)], "build".into()));
+    let again = perform(&marked, Some(&sealed), &[&build], false).await;
+    assert_eq!(again, (vec![at(true, &sealed)], String::new()), "only the mark differs");
+    let more = perform(&marked, Some(&sealed), &[&build, &other], false).await;
+    let expected = vec![at(true, &sealed), at(false, &sealed)];
+    assert_eq!(more, (expected, "other".into()), "it goes on in the tree that `build` left");
+    let forced = perform(&marked, Some(&sealed), &[&build], true).await;
+    assert_eq!(forced, (vec![at(false, &marked)], "build".into()));
+    let other_content = perform(&changed, None, &[&build, &other], false).await;
+    let expected = vec![at(false, &changed), at(false, &changed)];
+    assert_eq!(other_content, (expected, "build other".into()));
 }

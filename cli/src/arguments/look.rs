@@ -9,7 +9,7 @@ use clap::{Subcommand, ValueEnum};
 use super::session::Session;
 use super::shared::span;
 use super::usage::Usage;
-use super::{OneRun, Output, Within};
+use super::{OneRun, Output, Target};
 use longhaul_server::views::KINDS;
 use longhaul_workflows::projection::State;
 
@@ -41,7 +41,7 @@ pub(crate) enum Look {
 }
 
 fn state() -> impl TypedValueParser<Value = State> {
-    let names = PossibleValuesParser::new(State::ALL.map(State::as_str));
+    let names = PossibleValuesParser::new(State::ALL.map(State::word));
     names.map(|name| name.parse().expect("one of the possible values"))
 }
 
@@ -68,6 +68,9 @@ pub(crate) struct List {
     /// Only runs with this label; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     pub(crate) label: Vec<(String, String)>,
+    /// Also runs that a later run of their feature superseded
+    #[arg(short, long)]
+    pub(crate) all: bool,
     /// Maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
@@ -96,7 +99,7 @@ pub(crate) enum Listed {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Named {
     #[command(flatten)]
-    pub(crate) one: OneRun,
+    pub(crate) target: Target,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -105,7 +108,7 @@ pub(crate) struct Named {
 #[derive(Debug, clap::Args)]
 pub(crate) struct History {
     #[command(flatten)]
-    pub(crate) one: OneRun,
+    pub(crate) target: Target,
     /// Include the inputs and outputs of each step
     #[arg(long)]
     pub(crate) full: bool,
@@ -146,11 +149,8 @@ pub(crate) struct Logs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Tree {
-    /// A run or a feature, or the directory of a project [default: the project here]
-    #[arg(value_name = "RUN|FEATURE|DIR")]
-    pub(crate) target: Option<String>,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) target: Target,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

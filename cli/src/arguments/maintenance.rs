@@ -121,6 +121,9 @@ pub(crate) struct Prune {
     /// Only report the runs that would be pruned
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Do not ask for confirmation
+    #[arg(short, long)]
+    pub(crate) yes: bool,
     /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

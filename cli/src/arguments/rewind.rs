@@ -2,16 +2,41 @@
 
 use std::path::PathBuf;
 
-use longhaul_server::From;
+use longhaul_server::{Filter, From};
 
-use super::{Asked, OneRun, Output, Within};
+use super::shared::SELECTION;
+use super::{Asked, OneRun, Output, Target, Within};
+
+/// The runs of features that are forked.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Runs {
+    /// Runs or features (ids); - reads ids from standard input
+    #[arg(value_name = "RUN|FEATURE", required_unless_present = "filters")]
+    pub(crate) targets: Vec<String>,
+    /// All runs of features that match, each feature by its last run: project=, status=, feature=,
+    /// label.NAME=; may be repeated, all must match
+    #[arg(long = "filter", value_name = "KEY=VALUE", help_heading = SELECTION)]
+    pub(crate) filters: Vec<Filter>,
+    /// Limit for the number of runs
+    #[arg(long, value_name = "N", help_heading = SELECTION)]
+    pub(crate) limit: Option<usize>,
+    /// Only report the new runs, and the features whose checks would run again
+    #[arg(long, help_heading = SELECTION)]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation of several runs
+    #[arg(short, long, help_heading = SELECTION)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) within: Within,
+}
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fork {
     #[command(flatten)]
-    pub(crate) one: OneRun,
-    /// The step: `start`, `session:N`, `checkpoint:N`, or a position in the history; `longhaul
-    /// checkpoints RUN` lists them
+    pub(crate) runs: Runs,
+    /// The step: `start`, `last` (the last one with a commit), `before-failure` (before the session
+    /// that failed or whose work failed its checks), `session:N`, `checkpoint:N`, or a position in
+    /// the history; `longhaul checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
     pub(crate) from: From,
     /// A note for the agent at its next session
@@ -31,7 +56,7 @@ pub(crate) struct Fork {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Restart {
     #[command(flatten)]
-    pub(crate) one: OneRun,
+    pub(crate) runs: Runs,
     #[command(flatten)]
     pub(crate) asked: Asked,
     /// Output format
@@ -46,6 +71,12 @@ pub(crate) struct Rollback {
     /// A commit of the target branch, or a feature: the commit at which it landed
     #[arg(long, value_name = "COMMIT|FEATURE")]
     pub(crate) to: String,
+    /// Only report the features that would be done again
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Do not ask for confirmation if several features would be done again
+    #[arg(short, long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) asked: Asked,
     /// Output format
@@ -69,12 +100,8 @@ pub(crate) struct Checkpoint {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Checkpoints {
-    /// A run or a feature, or a project (its id or its directory) for all of its features
-    /// [default: the project here]
-    #[arg(value_name = "RUN|FEATURE|DIR")]
-    pub(crate) target: Option<String>,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) target: Target,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -2,7 +2,8 @@
 
 use longhaul_server::Filter;
 
-use super::{Asked, OneRun, Output, Within};
+use super::shared::SELECTION;
+use super::{Asked, OneRun, Output, Wait, Within};
 
 /// The common arguments of orders.
 #[derive(Debug, clap::Args)]
@@ -11,17 +12,19 @@ pub(crate) struct Tell {
     pub(crate) asked: Asked,
     /// All runs that match: project=, status=, kind=, feature=, label.NAME=; may be repeated, all
     /// must match
-    #[arg(long = "filter", value_name = "KEY=VALUE")]
+    #[arg(long = "filter", value_name = "KEY=VALUE", help_heading = SELECTION)]
     pub(crate) filters: Vec<Filter>,
     /// Limit for the number of runs
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = SELECTION)]
     pub(crate) limit: Option<usize>,
     /// Only report the runs that would receive the order
-    #[arg(long)]
+    #[arg(long, help_heading = SELECTION)]
     pub(crate) dry_run: bool,
     /// Do not ask for confirmation of several runs
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = SELECTION)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) wait: Wait,
     #[command(flatten)]
     pub(crate) within: Within,
     /// Output format

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::steer::ToldDocument;
+use super::steer::OrderDocument;
 use super::terminal;
 use crate::arguments::{Output, Reply};
 use crate::document;
@@ -25,7 +25,7 @@ pub(super) async fn run(data_dir: &Path, reply: Reply) -> Result<Exit> {
             term::say(format!("its question was: {}", terminal::safe(&question)));
         }
         Output::Json => {
-            document::print(ToldDocument::of_one("answer", session.as_str(), waits, &request))?;
+            document::print(OrderDocument::of_one("answer", session.as_str(), waits, &request))?;
         }
     }
     Ok(Exit::Ok)

@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use longhaul_workflows::batch::Plan;
 
-use crate::arguments::{Batch, Output};
+use crate::arguments::{Batch, BatchCommand, BatchOf, Output};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
@@ -21,6 +21,7 @@ use longhaul_server::{Client, SubmitBatch, Submitted};
 use super::terminal::counted;
 use progress::Changes;
 
+pub(super) use detach::DetachedDocument;
 pub(super) use progress::ProgressLine;
 pub(super) use report::Report;
 
@@ -28,23 +29,33 @@ pub(super) use report::Report;
 pub(super) struct Asked {
     pub(super) id: String,
     pub(super) plan: Plan,
+    /// The absolute path of the file.
+    pub(super) file: Option<String>,
 }
 
 pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
-    let asked = file::read(&arguments.file).await?;
+    if let Some(BatchCommand::Status(status)) = &arguments.command {
+        return self::status(data_dir, status).await;
+    }
+    let file = arguments.file()?;
+    let mut asked = file::read(file).await?;
+    let path = file.canonicalize().ok();
+    asked.file = path.map(|path| path.to_string_lossy().into_owned());
     if arguments.detach {
         return detach::run(data_dir, arguments, &asked).await;
     }
-    let mut changes = Changes::new(arguments.progress);
-    let limits = arguments.limits.limits();
-    let Some(standing) = wait::until_done(data_dir, limits, &asked, &mut changes).await? else {
+    let mut changes = Changes::new(arguments.progress, asked.plan.projects.len());
+    let limits = &arguments.limits;
+    let with_facts = arguments.junit.is_some();
+    let done = wait::until_done(data_dir, limits, &asked, &mut changes, with_facts).await?;
+    let Some((done, facts)) = done else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
-    let report = Report::new(&asked.id, standing);
+    let report = Report::new(&asked.id, done);
     if let Some(path) = &arguments.junit {
-        std::fs::write(path, junit::xml(&report))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        let xml = junit::xml(&report, &facts)?;
+        std::fs::write(path, xml).with_context(|| format!("cannot write {}", path.display()))?;
     }
     match arguments.output {
         // The report is the last line of the JSON lines, so that programs can parse one stream.
@@ -55,9 +66,21 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
     Ok(report.exit())
 }
 
+/// Shows the current states of the projects of a batch.
+async fn status(data_dir: &Path, status: &BatchOf) -> Result<Exit> {
+    let done = wait::now(&super::reach(data_dir).await?, &status.id).await?;
+    let report = Report::new(&status.id, done);
+    match status.output {
+        Output::Json => document::print(&report)?,
+        Output::Table => term::print(report.table()),
+    }
+    Ok(Exit::Ok)
+}
+
 /// Submits the batch and returns the id of the submission.
 async fn submit(access: &Client, asked: &Asked) -> Result<String> {
-    let submit = SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone() };
+    let submit =
+        SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone(), file: asked.file.clone() };
     let Submitted { submission, known } = super::call(access, submit).await?;
     let id = &asked.id;
     let all = asked.plan.projects.len();

@@ -22,7 +22,7 @@ use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{Client, SendSignal};
+use longhaul_server::{Client, SendSignal, advice};
 
 use super::status;
 use super::terminal::{self, safe};
@@ -43,9 +43,10 @@ pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Resul
             let most = if all { usize::MAX } else { terminal::rows() };
             list_features(data_dir, list.place.as_ref().unwrap_or(dir), list.output, most).await
         }
-        FeatureCommand::Show(name) => show(data_dir, dir, &name).await,
+        FeatureCommand::Show(name) => Box::pin(show(data_dir, dir, &name)).await,
         FeatureCommand::Next(list) => {
-            next(data_dir, list.place.as_ref().unwrap_or(dir), list.output).await
+            let dir = list.place.as_ref().unwrap_or(dir);
+            Box::pin(next(data_dir, dir, list.output)).await
         }
         FeatureCommand::Block(block) => block_feature(data_dir, dir, &block).await,
         FeatureCommand::Unblock(unblock) => unblock_feature(data_dir, dir, &unblock).await,
@@ -111,18 +112,18 @@ async fn list_features(data_dir: &Path, dir: &Path, output: Output, most: usize)
 /// The place of a state in a shortened list.
 fn urgency(state: State) -> u8 {
     match state {
-        State::Blocked | State::Failed | State::Parked => 0,
+        State::Blocked | State::Failed | State::Parked | State::NeedsAttention => 0,
         State::Running | State::Paused => 1,
         State::Pending => 2,
         State::Waiting => 3,
-        State::Passed | State::Cancelled => 4,
+        State::Passed | State::Cancelled | State::Done => 4,
     }
 }
 
 async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let loaded = project::load(&project.root).await.map_err(failed)?;
-    let feature = known(&arguments.id, &loaded.features)?;
+    let feature = known(&arguments.id, &loaded.features, &project.root)?;
     let document = status::document(data_dir, &project).await?;
     let line = document.features.iter().find(|line| line.id == feature.id.as_str());
     match arguments.output {
@@ -198,7 +199,8 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
         }
     }
     if workable.is_empty() {
-        term::say("nothing can be worked on now: `longhaul status` says why");
+        let status = advice::command(["status", document.root.as_str()]);
+        term::say(format!("nothing can be worked on now: {status} says why"));
     }
     Ok(Exit::Ok)
 }
@@ -211,7 +213,7 @@ fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog>
         // A feature that was removed from the list has no state to set.
         let _ = match line.status {
             State::Passed => backlog.mark_passed(&id),
-            State::Running | State::Paused | State::Parked => backlog.mark_in_progress(&id),
+            _ if line.is_in_progress() => backlog.mark_in_progress(&id),
             State::Blocked => backlog.mark_blocked(&id, line.reason.clone().unwrap_or_default()),
             _ => Ok(()),
         };
@@ -236,22 +238,21 @@ async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange)
         return Err(usage(format!("{id} is not blocked: it is {}", line.status)));
     }
     signal_project(data_dir, &project, signal::UNBLOCK, json!(id), &arguments.asked).await?;
-    term::say(format!(
-        "{id}: unblocked; `longhaul run` tries it again if nothing runs this project now"
-    ));
+    let run = advice::run(&project.root);
+    term::say(format!("{id}: unblocked; {run} tries it again if no process runs this project"));
     Ok(Exit::Ok)
 }
 
 async fn in_list(dir: &Path, id: &str) -> Result<(Project, FeatureId)> {
     let project = Project::at(dir).await?;
     let loaded = project::load(&project.root).await.map_err(failed)?;
-    let id = known(id, &loaded.features)?.id.clone();
+    let id = known(id, &loaded.features, &project.root)?.id.clone();
     Ok((project, id))
 }
 
-fn known<'a>(id: &str, features: &'a [Feature]) -> Result<&'a Feature> {
-    let unknown =
-        || usage(format!("there is no feature `{id}`; `longhaul feature list` shows the ids"));
+fn known<'a>(id: &str, features: &'a [Feature], root: &Path) -> Result<&'a Feature> {
+    let list = advice::command(["feature", "list", &root.to_string_lossy()]);
+    let unknown = || usage(format!("there is no feature `{id}`; {list} shows the ids"));
     features.iter().find(|feature| feature.id.as_str() == id).ok_or_else(unknown)
 }
 

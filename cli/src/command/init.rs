@@ -15,6 +15,7 @@ use crate::arguments::{Init, Output};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
+use longhaul_server::advice;
 
 const SETTINGS: &str = include_str!("init/longhaul.toml");
 const SETUP: &str = include_str!("init/init.sh");
@@ -73,7 +74,7 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
             .map_err(|failure| anyhow::anyhow!("{failure}"))?;
         term::say(format!("committed {} as \"{subject}\"", written.join(", ")));
     } else if is_first {
-        term::say("this repository has no commit yet: make one before `longhaul run`");
+        term::say("this repository has no commit yet: make one before it can run");
     }
     let name_it = match &agent {
         None => "name your agent in longhaul.toml, ".to_owned(),
@@ -86,7 +87,9 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
             format!("write `{line}` below [agent] in longhaul.toml, ")
         }
     };
-    term::say(format!("next: {name_it}add features (`longhaul feature add`), then `longhaul run`"));
+    let add = ["feature", "add", "ID", "NAME", "--check", "COMMAND", "--dir"];
+    let add = advice::command(add.into_iter().chain([&*dir.to_string_lossy()]));
+    term::say(format!("next: {name_it}add features with {add}, then {}", advice::run(&dir)));
     if arguments.output == Output::Json {
         document::print(InitDocument { dir, made_repository, written, kept, committed })?;
     }

@@ -10,25 +10,28 @@ mod init;
 mod look;
 mod maintenance;
 mod named;
+mod overview;
 mod owner;
 mod reconcile;
 mod rewind;
 mod run;
 mod schema;
-mod status;
+pub(crate) mod status;
 mod steer;
-mod terminal;
+pub(crate) mod terminal;
+mod watch;
 
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::arguments::look::Look;
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
 use crate::place;
 use crate::term;
-use longhaul_server::{Client, Error, Order, Request, RequestError, refuse_out_of_reach};
+use longhaul_server::{Client, Error, Order, Request, RequestError, advice, refuse_out_of_reach};
 
 /// Runs a command.
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
@@ -43,7 +46,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         command => command,
     };
     let data_dir = place::data_dir(arguments.data_dir.as_deref())?;
-    let outcome = run_on(&data_dir, command).await;
+    // Without the argument, advised commands find the data directory as this one does.
+    let variable = std::env::var_os("LONGHAUL_HOME").filter(|home| !home.is_empty());
+    let usual = place::data_dir(variable.as_deref().map(Path::new)).ok();
+    if usual.as_ref() != Some(&data_dir) {
+        term::advise_data_dir(advice::quoted(&data_dir.to_string_lossy()));
+    }
+    let outcome = Box::pin(run_on(&data_dir, command)).await;
     if outcome.is_err() {
         // A sandbox hides the project's repository, too, which looks damaged then.
         refuse_out_of_reach(&data_dir)?;
@@ -54,9 +63,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
 async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
     match command {
         Command::Run(run) => run::run(data_dir, &run).await,
-        Command::Batch(batch) => batch::run(data_dir, &batch).await,
+        Command::Batch(batch) => Box::pin(batch::run(data_dir, &batch)).await,
         Command::Status(show) => status::run(data_dir, &show).await,
-        Command::Feature(feature) => feature::run(data_dir, feature).await,
+        Command::Watch(arguments) => watch::run(data_dir, &arguments).await,
+        Command::Feature(feature) => Box::pin(feature::run(data_dir, feature)).await,
         Command::Look(look) => look::run(data_dir, look).await,
         Command::Pause(steer) => steer::projects(data_dir, steer, Order::Pause).await,
         Command::Resume(steer) => steer::projects(data_dir, steer, Order::Resume).await,
@@ -80,7 +90,7 @@ async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
         Command::Check(check) => maintenance::check(data_dir, &check).await,
         Command::Prune(prune) => maintenance::prune(data_dir, &prune).await,
         Command::Doctor(doctor) => maintenance::doctor(data_dir, &doctor).await,
-        Command::Demo(demo) => demo::run(data_dir, &demo).await,
+        Command::Demo(demo) => Box::pin(demo::run(data_dir, &demo)).await,
         Command::Bench(bench) => bench::run(data_dir, &bench).await,
         Command::Init(_) | Command::Replay(_) | Command::Completions(_) => {
             unreachable!("it has run already")
@@ -97,6 +107,18 @@ fn no_log(data_dir: &Path) -> anyhow::Error {
     usage(format!("there is no log in {}: nothing has run yet", data_dir.display()))
 }
 
+/// Asks for the confirmation of an action; refuses without a terminal.
+fn confirmed(action: &str, scope: &str) -> Result<()> {
+    if !std::io::stdin().is_terminal() {
+        return Err(usage(format!("{scope}: add --yes to confirm, or look with --dry-run")));
+    }
+    let _ = write!(std::io::stderr(), "{action}? [y/N] ");
+    let mut word = String::new();
+    std::io::stdin().lock().read_line(&mut word).context("cannot read the answer")?;
+    let is_confirmed = matches!(word.trim(), "y" | "Y" | "yes");
+    if is_confirmed { Ok(()) } else { Err(usage("not confirmed: nothing was changed")) }
+}
+
 /// Refuses to overwrite a file without --force.
 fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     let shown = file.display();
@@ -105,7 +127,7 @@ fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
     }
     if file.exists() && !force {
         return Err(usage(format!(
-            "{shown} is there already: name another file, or say --force to write over it"
+            "{shown} exists: name another file, or overwrite it with --force"
         )));
     }
     Ok(())

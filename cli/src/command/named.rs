@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
+use longhaul_activities::git;
 use longhaul_engine::RunId;
 
-use crate::exit::usage;
+use crate::arguments::Target;
+use crate::exit::{failed, usage};
 use crate::place::{self, Project};
+use longhaul_server::advice;
 use longhaul_server::views::{FindProject, FindRun, Name, Nameless, Unknown};
 use longhaul_server::{Client, Error, RequestError};
 
@@ -43,6 +46,23 @@ pub(super) async fn run_or_dir(
     Ok(Ok(Project::at(path).await?.id))
 }
 
+/// Resolves a run, a feature or the directory of a project; without a name, the project in the
+/// directory.
+pub(super) async fn target(access: &Client, target: &Target) -> Result<RunId> {
+    let dir = &target.within.dir;
+    let Some(text) = &target.target else {
+        git::Checkout::containing(dir).await.map_err(failed)?;
+        let never = || usage(format!("no project in {} has ever run", dir.display()));
+        return Project::known_at(dir).await.map(|project| project.id).ok_or_else(never);
+    };
+    run_or_dir(access, text, dir).await?.map_err(|unknown| refusal(&unknown))
+}
+
+/// The name of a known run.
+pub(super) fn exact(run: &RunId) -> Name {
+    Name { text: run.to_string(), project: None, whole: true }
+}
+
 /// The name of a scope: a project by its directory, else a run or a feature.
 pub(super) async fn scope(text: &str, dir: &Path) -> Result<Name> {
     let path = Path::new(text);
@@ -73,7 +93,8 @@ pub(super) fn sentence(unknown: &Unknown) -> String {
     let (what, list) = match why {
         Nameless::NoRun => {
             return format!(
-                "the feature `{name}` has had no run yet: `longhaul why {name}` says why"
+                "the feature `{name}` has had no run yet: {} says why",
+                advice::command(["why", meant.first().unwrap_or(name)])
             );
         }
         Nameless::Several => {

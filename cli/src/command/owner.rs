@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::arguments::AtOnce;
 use crate::exit;
 use crate::term;
 use longhaul_server::{self, Client, Limits, Listener, Service};
@@ -47,6 +48,17 @@ pub(super) async fn join_or_own<T>(
             }
         }
     }
+}
+
+/// Applies the limits of this command to the owner of the log, if any were given.
+pub(super) async fn change_limits(client: &Client, limits: &AtOnce) -> Result<()> {
+    let Some(change) = limits.change() else { return Ok(()) };
+    super::call(client, change).await?;
+    let parts = [("agents", change.agents), ("checks", change.checks)];
+    let parts = parts.iter().filter_map(|(what, most)| Some(format!("{} {what}", (*most)?)));
+    let most = parts.collect::<Vec<_>>().join(" and ");
+    term::say(format!("it runs at most {most} at once from now on"));
+    Ok(())
 }
 
 async fn own<T>(
@@ -92,16 +104,16 @@ async fn interrupted() {
 }
 
 /// The termination signals.
-struct Interrupts([std::io::Result<Signal>; 3]);
+pub(super) struct Interrupts([std::io::Result<Signal>; 3]);
 
 impl Interrupts {
     /// Installs the handlers.
-    fn listen() -> Self {
+    pub(super) fn listen() -> Self {
         Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
     }
 
     /// The next signal; pending forever if the system refuses handlers.
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else {
             return std::future::pending().await;
         };

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::steer::ToldDocument;
+use super::steer::OrderDocument;
 use crate::arguments::{Output, Reconcile};
 use crate::document;
 use crate::exit::{Exit, usage};
@@ -20,11 +20,11 @@ pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> 
     let landed = arguments.landed;
     let reconcile =
         longhaul_server::Reconcile { run: run.clone(), landed, output, request: request.clone() };
-    let waits = super::call(&access, reconcile).await?.waits;
+    let waits = super::call(&access, reconcile).await?.waits();
     let word = if landed { "landed" } else { "not landed" };
     term::say(format!("run {run}: recorded as {word}; it continues when its project runs"));
     if arguments.output == Output::Json {
-        document::print(ToldDocument::of_one("reconcile", run.as_str(), waits, &request))?;
+        document::print(OrderDocument::of_one("reconcile", run.as_str(), waits, &request))?;
     }
     Ok(Exit::Ok)
 }

@@ -1,6 +1,7 @@
 //! `longhaul fork`, `restart`, `rollback`, `checkpoint` and `checkpoints`.
 
 mod documents;
+mod forks;
 
 use std::path::Path;
 
@@ -14,42 +15,52 @@ use crate::document;
 use crate::exit::{Exit, operational};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::advice;
 use longhaul_server::{
-    Error, Fork, Forked, From, Gone, Limits, ListCheckpoints, RollBack, RolledBack, Row,
-    TakeCheckpoint, Taken,
+    Error, From, Gone, Limits, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken,
 };
 
 pub(super) use documents::{
-    CheckpointDocument, CheckpointsDocument, ForkDocument, RollbackDocument,
+    CheckpointDocument, CheckpointsDocument, ForkDocument, ForksDocument, RollbackDocument,
 };
 
 pub(super) async fn fork(data_dir: &Path, arguments: arguments::Fork) -> Result<Exit> {
-    let client = super::reach(data_dir).await?;
-    let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
-    let arguments::Fork { from, note, set, output, .. } = arguments;
-    show_fork(
-        super::call(&client, Fork { run, from, note, set, request: request.clone() }).await?,
-        &request,
-        output,
-    )
+    let arguments::Fork { runs, from, note, set, output, .. } = arguments;
+    forks::run(data_dir, &runs, &forks::Order { from, note, set, request }, output).await
 }
 
 pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
-    let client = super::reach(data_dir).await?;
-    let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
-    let fork =
-        Fork { run, from: From::Start, note: None, set: Vec::new(), request: request.clone() };
-    show_fork(super::call(&client, fork).await?, &request, arguments.output)
+    let order = forks::Order { from: From::Start, note: None, set: Vec::new(), request };
+    forks::run(data_dir, &arguments.runs, &order, arguments.output).await
 }
 
 pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
-    let project = Project::at(&arguments.dir).await?.id;
+    let Project { id: project, root } = Project::at(&arguments.dir).await?;
     let request = arguments.asked.request();
-    let roll_back = RollBack { project, to: arguments.to, request: request.clone() };
-    // Fails without a log, because owning the log would create one.
-    drop(super::reach(data_dir).await?);
+    let to = arguments.to.clone();
+    let roll_back = RollBack { project, to, request: request.clone(), dry_run: arguments.dry_run };
+    if arguments.dry_run || !arguments.yes {
+        // Fails without a log, because owning the log would create one.
+        let client = super::reach(data_dir).await?;
+        let preview = RollBack { dry_run: true, ..roll_back.clone() };
+        let preview = super::call(&client, preview).await?;
+        drop(client);
+        if arguments.dry_run {
+            return show_rollback(preview, &arguments, &root, &request);
+        }
+        let count = preview.undone.len();
+        if count > 1 {
+            let features = preview.undone.join(", ");
+            super::confirmed(
+                &format!("undo {count} features ({features})"),
+                &format!("{count} features would be done again: {features}"),
+            )?;
+        }
+    } else {
+        drop(super::reach(data_dir).await?);
+    }
     // The project is halted, so this process starts no agent when it owns the log.
     let limits = Limits { agents: 1, checks: 1 };
     let rolled_back = owner::join_or_own(data_dir, limits, async |client, _| {
@@ -59,7 +70,7 @@ pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exi
         })
     });
     let Some(rolled_back) = rolled_back.await? else { return Ok(Exit::Suspended) };
-    show_rollback(rolled_back, &request, arguments.output)
+    show_rollback(rolled_back, &arguments, &root, &request)
 }
 
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
@@ -82,12 +93,7 @@ pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result
 
 pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
-    let target = arguments
-        .target
-        .clone()
-        .unwrap_or_else(|| arguments.within.dir.to_string_lossy().into_owned());
-    let target = named::run_or_dir(&client, &target, &arguments.within.dir).await?;
-    let target = target.map_err(|unknown| named::refusal(&unknown))?;
+    let target = named::target(&client, &arguments.target).await?;
     let rows = super::call(&client, ListCheckpoints { target }).await?;
     drop(client);
     match arguments.output {
@@ -121,40 +127,26 @@ fn table(rows: &[Row]) -> String {
     Terminal::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
 }
 
-fn show_fork(forked: Forked, request: &RequestedBy, output: Output) -> Result<Exit> {
-    let Forked { run, origin, asked, position, commit } = forked;
-    if position != asked {
-        term::say(format!(
-            "position {asked} is within a step: the run continues after {position}, the end of the step before"
-        ));
-    }
-    let on = commit
-        .as_ref()
-        .map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
-    term::say(format!(
-        "{run}: continues from {origin}@{position} {on}; `longhaul run` continues it if no process runs it now"
-    ));
-    match output {
-        Output::Table => term::print(run.to_string()),
-        Output::Json => {
-            let RequestedBy { by, why } = request;
-            let run = run.to_string();
-            let origin = origin.to_string();
-            document::print(ForkDocument { run, origin, asked, position, commit, by, why })?;
-        }
-    }
-    Ok(Exit::Ok)
-}
-
-fn show_rollback(rolled_back: RolledBack, request: &RequestedBy, output: Output) -> Result<Exit> {
+fn show_rollback(
+    rolled_back: RolledBack,
+    arguments: &Rollback,
+    root: &Path,
+    request: &RequestedBy,
+) -> Result<Exit> {
     let RolledBack { to, kept, undone } = rolled_back;
+    let dry_run = arguments.dry_run;
     let shown = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
-    term::say(format!(
-        "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; `longhaul run` continues from there"
-    ));
-    if output == Output::Json {
+    term::say(if dry_run {
+        format!("would be rolled back to {to}; to be done again: {shown}")
+    } else {
+        format!(
+            "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; {} continues from there",
+            advice::run(root)
+        )
+    });
+    if arguments.output == Output::Json {
         let RequestedBy { by, why } = request;
-        document::print(RollbackDocument { to, kept, undone, by, why })?;
+        document::print(RollbackDocument { dry_run, to, kept, undone, by, why })?;
     }
     Ok(Exit::Ok)
 }

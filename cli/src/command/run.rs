@@ -12,15 +12,17 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::owner;
+use super::{overview, owner};
 use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
 use crate::exit::{self, Exit};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::status::StatusDocument;
+use longhaul_server::views::OverviewDocument;
 use longhaul_server::{Due, refuse_out_of_reach, restore_checkouts, settled};
 
+pub(super) use drift::lost;
 pub(super) use progress::Progress;
 pub(super) use watch::{LOOK, Others};
 use watch::{Seen, Until, begin, watch};
@@ -59,10 +61,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         let watched = begin(client, &projects, arguments.take_over).await?;
         if service.is_none() {
             term::say("another Longhaul runs this log: joined it");
+            owner::change_limits(client, &arguments.limits).await?;
         }
-        watch(client, watched, service, until).await
+        let seen = watch(client, watched, service, until).await?;
+        let overview = overview::of(client, &seen.documents).await;
+        Ok((seen, overview))
     });
-    let Some(Seen { documents, due }) = seen.await? else {
+    let Some((Seen { documents, due }, overview)) = seen.await? else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
@@ -83,7 +88,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
             ));
         }
     }
-    report(arguments.output, &documents, due)?;
+    report(arguments.output, &documents, &overview, due)?;
     Ok(Exit::of_all(exits))
 }
 
@@ -114,7 +119,12 @@ pub(super) async fn checked(dir: &Path) -> Result<Project> {
     Ok(project)
 }
 
-fn report(output: Output, documents: &[StatusDocument], due: Option<Due>) -> Result<()> {
+fn report(
+    output: Output,
+    documents: &[StatusDocument],
+    overview: &OverviewDocument,
+    due: Option<Due>,
+) -> Result<()> {
     let next_due = due.filter(|due| !due.is_now).and_then(|due| due.at);
     match output {
         Output::Json => {
@@ -122,9 +132,11 @@ fn report(output: Output, documents: &[StatusDocument], due: Option<Due>) -> Res
             document::print(RunDocument { projects, is_unsettled: due.is_some(), next_due })?;
         }
         Output::Table => {
-            for document in documents {
+            if let [document] = documents {
                 super::terminal::print(super::status::headline(document));
                 term::print(super::status::table(document));
+            } else {
+                term::print(overview::table(overview));
             }
             if let Some(at) = next_due {
                 term::say(format!("nothing more can be done before {}", at.format("%F %T UTC")));

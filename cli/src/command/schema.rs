@@ -17,7 +17,9 @@ documents! {
     "feature" 1 super::feature::FeatureDocument<'_>,
     "feature_import" 1 super::feature::ImportDocument<'_>,
     "features" 1 super::feature::FeaturesDocument,
-    "fork" 1 super::rewind::ForkDocument<'_>,
+    "detached" 1 super::batch::DetachedDocument,
+    "fork" 1 super::rewind::ForkDocument,
+    "forks" 1 super::rewind::ForksDocument,
     "init" 1 super::init::InitDocument,
     "import" 1 super::maintenance::ImportDocument,
     "next" 1 super::feature::NextDocument,
@@ -28,7 +30,7 @@ documents! {
     "rollback" 1 super::rewind::RollbackDocument<'_>,
     "run" 1 super::run::RunDocument<'_>,
     "run_history" 1 super::look::HistoryDocument,
-    "told" 1 super::steer::ToldDocument<'_>,
+    "order" 1 super::steer::OrderDocument<'_>,
 }
 
 /// The names of all documents.

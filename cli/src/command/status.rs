@@ -3,29 +3,68 @@
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_activities::confine;
+use longhaul_activities::project::NO_SETTINGS;
+use longhaul_activities::{confine, git};
+use longhaul_engine::Failure;
 use longhaul_workflows::narrative;
 use longhaul_workflows::project::SessionsPaused;
+use longhaul_workflows::projection::ProjectState;
 
+use super::overview;
+use super::run::lost;
 use super::terminal::{self, Terminal};
 use crate::arguments::{Output, Show};
 use crate::document;
 use crate::exit::{Exit, failed};
 use crate::place::Project;
 use crate::term;
-use longhaul_server::status::{self, FeatureLine, ProjectState, StatusDocument};
-use longhaul_server::{Client, ProjectStatus};
+use longhaul_server::status::{self, FeatureLine, StatusDocument};
+use longhaul_server::views::OverviewDocument;
+use longhaul_server::{Client, ProjectStatus, advice};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
-    let project = Project::at(&arguments.dir).await?;
+    let here = Path::new(".");
+    let dir = arguments.dir.as_deref().unwrap_or(here);
+    if arguments.all || (arguments.dir.is_none() && !is_project(here).await) {
+        return all(data_dir, arguments.output).await;
+    }
+    let project = Project::at(dir).await?;
     let mut document = document(data_dir, &project).await?;
     document.sandbox = sandbox(&project);
+    document.findings.extend(lost(&project.root, &document).await);
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
             terminal::print(headline(&document));
             term::print(table(&document));
         }
+    }
+    Ok(Exit::Ok)
+}
+
+/// Whether a directory belongs to a project: a repository that has run, or has settings.
+async fn is_project(dir: &Path) -> bool {
+    let Ok(checkout) = git::Checkout::containing(dir).await else { return false };
+    let settings = longhaul_activities::project::settings(&checkout.top);
+    let is_missing = |failure: &Failure| failure.code.as_deref() == Some(NO_SETTINGS);
+    !settings.is_err_and(|failure| is_missing(&failure)) || Project::known_at(dir).await.is_some()
+}
+
+/// The table of all projects.
+async fn all(data_dir: &Path, output: Output) -> Result<Exit> {
+    let document = match Client::reach(data_dir, term::notice).await? {
+        Some(client) => overview::all(&client).await?,
+        None => OverviewDocument::default(),
+    };
+    match output {
+        Output::Json => document::print(&document)?,
+        Output::Table if document.projects.is_empty() => {
+            term::say(format!(
+                "no project has run in {}: `longhaul run DIR` begins one",
+                data_dir.display()
+            ));
+        }
+        Output::Table => term::print(overview::table(&document)),
     }
     Ok(Exit::Ok)
 }
@@ -70,9 +109,9 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
 pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
     let hint = match document.status {
-        ProjectState::Waiting if document.is_new() => ", never run",
-        ProjectState::Waiting => ": `longhaul run` continues it",
-        _ => "",
+        ProjectState::Waiting if document.is_new() => ", never run".to_owned(),
+        ProjectState::Waiting => format!(": {} continues it", advice::run(&document.root)),
+        _ => String::new(),
     };
     let project = &document.project;
     let state = document.status.as_str();
@@ -120,7 +159,7 @@ pub(super) fn headline(document: &StatusDocument) -> String {
 }
 
 /// Why no session starts.
-pub(super) fn sessions_paused(paused: &SessionsPaused) -> String {
+pub(crate) fn sessions_paused(paused: &SessionsPaused) -> String {
     let reason = first_line(&paused.reason);
     match paused.until {
         Some(until) => {
@@ -165,9 +204,5 @@ fn remark(line: &FeatureLine) -> String {
 /// The beginning of a longer string; `feature show` and JSON have all of it.
 pub(super) fn first_line(text: &str) -> String {
     const ENOUGH: usize = 160;
-    let line = text.lines().next().unwrap_or_default();
-    match line.char_indices().nth(ENOUGH) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line.to_owned(),
-    }
+    terminal::short(text.lines().next().unwrap_or_default(), ENOUGH)
 }

@@ -2,19 +2,22 @@
 
 mod report;
 mod targets;
+mod wait;
 
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_engine::{RequestedBy, RunId};
+use longhaul_engine::RequestedBy;
 
 use crate::arguments::{self, Signal, Steer, Tell, Text};
 use crate::exit::{Exit, usage};
-use longhaul_server::{Client, Delivered, Error, Order, RequestError};
+use crate::term;
+use longhaul_server::{Client, Delivered, Error, Order, Receiver, RequestError};
 
-pub(super) use report::ToldDocument;
+pub(super) use report::OrderDocument;
 use report::{Line, Outcome};
 use targets::Target;
+pub(super) use targets::read_names;
 
 /// Sends an order to projects or runs; without a name, to the project of this directory.
 pub(super) async fn projects(data_dir: &Path, steer: Steer, order: Order) -> Result<Exit> {
@@ -32,7 +35,7 @@ pub(super) async fn answer(
     order: Order,
 ) -> Result<Exit> {
     if order == Order::Deny && answer.tell.asked.why.trim().is_empty() {
-        return Err(usage("give a reason: `longhaul deny FEATURE --why TEXT`"));
+        return Err(usage("give a reason with --why TEXT"));
     }
     tell(data_dir, &answer.targets, &answer.tell, &order).await
 }
@@ -79,7 +82,7 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
     let mut found = targets::find(&access, &names, tell, order).await?;
     found.truncate(tell.limit.unwrap_or(usize::MAX));
     if found.is_empty() {
-        return Err(usage("no run fits"));
+        term::say("no run matches");
     }
     let is_bulk = !tell.filters.is_empty() || named.iter().any(|name| name == "-");
     if is_bulk && found.len() > 1 && !tell.dry_run && !tell.yes {
@@ -92,9 +95,26 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
     for target in found {
         lines.extend(tell_one(&access, target, tell.dry_run, order, &request).await?);
     }
-    drop(access);
     report::print(&lines, tell, order, &request)?;
+    if tell.wait.wait && !tell.dry_run && !is_followed(&access, &lines, tell, order).await? {
+        return Ok(Exit::Suspended);
+    }
     Ok(report::exit(&lines))
+}
+
+/// Waits until the runs have followed the order; a message names those that have not.
+async fn is_followed(access: &Client, lines: &[Line], tell: &Tell, order: &Order) -> Result<bool> {
+    let received = lines.iter().filter(|line| line.has_received());
+    if received.clone().any(|line| line.waits) {
+        term::say("no process runs this log, so there is nothing to wait for");
+        return Ok(false);
+    }
+    let runs = received.filter_map(|line| line.run.clone()).collect();
+    let open = wait::laggards(access, runs, order, &tell.wait).await?;
+    for run in &open {
+        term::say(format!("{run}  not {} yet", order.done()));
+    }
+    Ok(open.is_empty())
 }
 
 async fn tell_one(
@@ -104,11 +124,10 @@ async fn tell_one(
     order: &Order,
     request: &RequestedBy,
 ) -> Result<Vec<Line>> {
-    let line =
-        |run: Option<RunId>, outcome, waits| Line { asked: asked.clone(), run, outcome, waits };
+    let line = |run, outcome| Line { asked: asked.clone(), run, outcome, waits: false, root: None };
     let target = match run {
         Ok(run) => run,
-        Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason), false)]),
+        Err(reason) => return Ok(vec![line(None, Outcome::Unknown(reason))]),
     };
     let steer = longhaul_server::Steer {
         target: target.clone(),
@@ -116,21 +135,23 @@ async fn tell_one(
         request: request.clone(),
         dry_run,
     };
-    let not_told = |outcome| Ok(vec![line(Some(target.clone()), outcome, false)]);
+    let not_delivered = |outcome| Ok(vec![line(Some(target.clone()), outcome)]);
     match access.call(steer).await {
-        Ok(Delivered { runs, .. }) if runs.is_empty() => {
-            not_told(Outcome::Refused("nothing of it is going on".into()))
+        Ok(Delivered { runs }) if runs.is_empty() => {
+            not_delivered(Outcome::Refused("no run of it is open".into()))
         }
-        Ok(Delivered { runs, waits }) => {
-            let outcome = || if dry_run { Outcome::WouldBe } else { Outcome::Told };
-            Ok(runs.into_iter().map(|run| line(Some(run), outcome(), waits)).collect())
+        Ok(Delivered { runs }) => {
+            let outcome = || if dry_run { Outcome::WouldDeliver } else { Outcome::Delivered };
+            let delivered =
+                |Receiver { run, waits, root }| Line { waits, root, ..line(Some(run), outcome()) };
+            Ok(runs.into_iter().map(delivered).collect())
         }
         Err(Error::Request(error)) => match error {
             // No run was started in the directory of the project yet.
-            RequestError::UnknownRun { .. } => not_told(Outcome::Unknown(error.to_string())),
-            RequestError::Refused { reason } => not_told(Outcome::Refused(reason)),
-            RequestError::AlreadyDone { reason } => not_told(Outcome::SoAlready(reason)),
-            RequestError::Held { reason } => not_told(Outcome::Held(reason)),
+            RequestError::UnknownRun { .. } => not_delivered(Outcome::Unknown(error.to_string())),
+            RequestError::Refused { reason } => not_delivered(Outcome::Refused(reason)),
+            RequestError::AlreadyDone { reason } => not_delivered(Outcome::Unchanged(reason)),
+            RequestError::Held { reason } => not_delivered(Outcome::Held(reason)),
             error => Err(Error::Request(error).into()),
         },
         Err(error) => Err(error.into()),

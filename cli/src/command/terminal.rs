@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use comfy_table::{ColumnConstraint, Table, Width, presets};
+use ratatui::style::Style;
 use textwrap::WordSplitter;
 
 use crate::term;
@@ -144,23 +145,39 @@ pub(super) fn colour(state: &str) -> Colour {
     match state {
         "passed" | "done" => Colour::Green,
         "running" => Colour::Blue,
-        "blocked" | "failed" | "parked" => Colour::Red,
+        "blocked" | "failed" | "parked" | "needs attention" => Colour::Red,
         "paused" | "cancelled" => Colour::Yellow,
         _ => Colour::Dim,
     }
 }
 
+/// The style of a state in a drawing.
+pub(crate) fn style(state: &str) -> Style {
+    match colour(state) {
+        Colour::Green => Style::new().green(),
+        Colour::Yellow => Style::new().yellow(),
+        Colour::Red => Style::new().red(),
+        Colour::Blue => Style::new().blue(),
+        Colour::Dim => Style::new().dim(),
+    }
+}
+
 /// Text on one line, without control characters.
-pub(super) fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
-/// The beginning of a string, at most `room` characters.
+/// The beginning of a string, at most `room` characters; a command in backticks is whole or absent.
 pub(super) fn short(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
     }
-    let start: String = text.chars().take(room.saturating_sub(1)).collect();
+    let mut start: String = text.chars().take(room.saturating_sub(1)).collect();
+    if start.matches('`').count() % 2 == 1
+        && let Some(at) = start.rfind("`longhaul ")
+    {
+        start.truncate(at);
+    }
     format!("{}…", start.trim_end())
 }
 
@@ -175,7 +192,7 @@ pub(super) fn time(at: DateTime<Utc>) -> String {
 }
 
 /// A duration or an age: `45s`, `3m12s`, `2h05m`, `3d04h`.
-pub(super) fn span(span: TimeDelta) -> String {
+pub(crate) fn span(span: TimeDelta) -> String {
     let seconds = span.num_seconds().max(0);
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -222,6 +239,7 @@ mod tests {
     fn control_characters_do_nothing() {
         assert_eq!(safe("a\x1b[31mb\nc"), "a [31mb c");
         assert_eq!(short("abcdef", 4), "abc…");
+        assert_eq!(short("it waits: `longhaul approve shop/login/1`", 24), "it waits:…");
     }
 
     fn row(cells: [&str; 3]) -> Vec<String> {

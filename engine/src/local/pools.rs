@@ -44,7 +44,10 @@ struct Pool {
 
 #[derive(Debug)]
 struct State {
-    free: usize,
+    /// How many slots there are.
+    size: usize,
+    /// How many are in use; more than there are after the pool was made smaller.
+    taken: usize,
     /// How often each queue was served.
     turn: u64,
     queues: BTreeMap<String, Queue>,
@@ -81,8 +84,13 @@ impl Pools {
     pub(crate) fn new(sizes: &[(String, usize)]) -> Self {
         let terms = Arc::<Mutex<Terms>>::default();
         let pool = |(name, size): &(String, usize)| {
-            let state =
-                State { free: *size, turn: 0, queues: BTreeMap::new(), used: HashMap::new() };
+            let state = State {
+                size: *size,
+                taken: 0,
+                turn: 0,
+                queues: BTreeMap::new(),
+                used: HashMap::new(),
+            };
             let pool =
                 Pool { name: name.clone(), terms: Arc::clone(&terms), state: Mutex::new(state) };
             (name.clone(), Arc::new(pool))
@@ -94,6 +102,15 @@ impl Pools {
     pub(crate) fn share(&self, project: &str, share: Share) {
         lock(&self.terms).shares.insert(project.to_owned(), share);
         self.serve_all();
+    }
+
+    /// Sets the number of slots of a pool, from now on; slots in use are kept.
+    pub(crate) fn resize(&self, pool: &str, size: usize) {
+        if let Some(pool) = self.pools.get(pool) {
+            let mut state = pool.lock();
+            state.size = size;
+            pool.serve(&mut state);
+        }
     }
 
     /// Sets the limit of a pool for a label, from now on.
@@ -149,7 +166,7 @@ impl Pool {
     /// The next project in turn, if there is a free slot for it.
     fn next(&self, state: &mut State) -> Option<(String, Vec<String>)> {
         let terms = lock(&self.terms);
-        if state.free == 0 {
+        if state.taken >= state.size {
             return None;
         }
         let default = Share::default();
@@ -173,14 +190,14 @@ impl Pool {
 
 impl State {
     fn take(&mut self, labels: &[String]) {
-        self.free -= 1;
+        self.taken += 1;
         for label in labels {
             *self.used.entry(label.clone()).or_default() += 1;
         }
     }
 
     fn give_back(&mut self, labels: &[String]) {
-        self.free += 1;
+        self.taken -= 1;
         for label in labels {
             if let Some(used) = self.used.get_mut(label) {
                 *used = used.saturating_sub(1);

@@ -180,6 +180,11 @@ impl Engine {
         self.0.pools.limit(pool, label, most);
     }
 
+    /// Sets the number of slots of a pool, from now on; calls in progress keep theirs.
+    pub fn resize(&self, pool: &str, size: usize) {
+        self.0.pools.resize(pool, size);
+    }
+
     /// Puts a signal into a run's mailbox. `false`: the run is over.
     pub async fn signal(
         &self,

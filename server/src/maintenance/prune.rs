@@ -11,7 +11,7 @@ use longhaul_workflows::project::ProjectWorkflow;
 
 use super::{Prune, Pruned, PrunedRun};
 use crate::service::Service;
-use crate::views::Outcomes;
+use crate::views::states::Projects;
 
 pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, StoreError> {
     let Prune { scope, ended_before, statuses, dry_run } = prune;
@@ -22,9 +22,9 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
         scope.has(run) && old && !is_project && summary.pruned.is_none()
     };
     let all = service.store.runs("").await?;
-    let (mut runs, mut outcomes) = (Vec::new(), Outcomes::default());
+    let (mut runs, mut projects) = (Vec::new(), Projects::default());
     for (run, summary) in all.into_iter().filter(|(run, summary)| is_meant(run, summary)) {
-        let status = outcomes.state(&*service.store, &run, &summary).await?;
+        let status = service.view().standing(&run, &summary, &mut projects).await?.state;
         if !statuses.contains(&status) {
             continue;
         }

@@ -1,6 +1,6 @@
 //! Forks: a new run with a prefix of the history of another run, and the work tree of that point.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::Utc;
 use longhaul_activities::git::TakeBack;
@@ -9,11 +9,14 @@ use longhaul_engine::{
     Diverged, Event, EventKind, EventLog, MessageBody, Payload, Position, RunId, StoreError,
     Summary, verify,
 };
+use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::feature::{
     Brief, COPIED, FORKED_FROM, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints, prefix,
 };
 use longhaul_workflows::project::Forked as ForkNotice;
+use longhaul_workflows::projection::{ProjectView, RunView, SessionState};
 
+use crate::advice;
 use crate::pruned;
 
 use super::{Fork, Forked, From, edit};
@@ -45,6 +48,11 @@ impl Service {
         let mut prefix = prefix(&origin.segment, last);
         prefix.commit = kept.or(prefix.commit);
         with_settings(&origin, &mut prefix, &fork)?;
+        let invalidates = self.passed_on(&origin).await?;
+        if fork.dry_run {
+            let (run, position, commit) = (origin.next.0, prefix.position, prefix.commit);
+            return Ok(Forked { run, origin: origin.run, asked, position, commit, invalidates });
+        }
         let taking_back = self.taking_back.lock().await;
         self.git.take_back(&take_back(&origin, prefix.commit.clone())).await?;
         let run = origin.next.0.clone();
@@ -65,7 +73,7 @@ impl Service {
             }
             other => other?,
         }
-        Ok(Forked { run, origin: origin.run, asked, position, commit })
+        Ok(Forked { run, origin: origin.run, asked, position, commit, invalidates })
     }
 
     /// The position of a step, and its commit if the history does not contain it; or why the step
@@ -85,6 +93,30 @@ impl Service {
         Ok((kept.position, Some(kept.commit)))
     }
 
+    /// The passed features that depend on the feature, also indirectly.
+    async fn passed_on(&self, origin: &Origin) -> Result<Vec<String>, StoreError> {
+        let Ok(project) = RunId::new(origin.brief.project.id.clone()) else {
+            return Ok(Vec::new());
+        };
+        let view = ProjectView::of(&self.store.published(&project).await?);
+        let mut below = BTreeSet::from([&origin.brief.feature.id]);
+        loop {
+            let count = below.len();
+            let more = view
+                .backlog
+                .iter()
+                .filter(|one| one.depends_on.iter().any(|id| below.contains(id)));
+            let more: Vec<_> = more.map(|feature| &feature.id).collect();
+            below.extend(more);
+            if below.len() == count {
+                break;
+            }
+        }
+        below.remove(&origin.brief.feature.id);
+        let passed = |id: &&FeatureId| view.feature(id).is_some_and(|known| known.passes);
+        Ok(below.into_iter().filter(passed).map(ToString::to_string).collect())
+    }
+
     async fn found(&self, commit: Commit) -> Result<(), StoreError> {
         match &self.engine {
             Some(engine) => engine.found(commit).await,
@@ -98,7 +130,8 @@ impl Service {
         let summary = self.known(&run).await?;
         if summary.workflow != FeatureWorkflow::NAME {
             return Err(RequestError::refused(format!(
-                "{run} is a project, and no run of a feature; `longhaul rollback DIR --to COMMIT` takes a project back"
+                "{run} is a {}, and no run of a feature",
+                summary.workflow
             )));
         }
         if let Some(at) = pruned::at(&summary) {
@@ -141,7 +174,7 @@ impl Service {
             .iter()
             .any(|message| matches!(message.body, MessageBody::Cancel(_)));
         let what = if is_cancelled {
-            "has been told to end, and does so as soon as its project is run: try again then"
+            "is cancelled and ends as soon as its project is run: repeat the command then"
                 .to_owned()
         } else {
             format!("is {}: end it first with `longhaul cancel {run}`", summary.status.name())
@@ -164,6 +197,13 @@ fn position(origin: &Origin, from: From) -> Result<u64, String> {
             Err(format!("the history of {} ends at position {}", origin.run, last.position))
         }
         From::Position(position) => Ok(position.max(first.position)),
+        From::Last => {
+            let last = sealed(&origin.segment).last();
+            last.ok_or_else(|| {
+                format!("{} has no step with a commit; use --from start", origin.run)
+            })
+        }
+        From::BeforeFailure => before_failure(origin),
         From::Session(number) => {
             let sealed = checkpoints(&origin.segment);
             let found = sealed.iter().find(|checkpoint| checkpoint.session == Some(number));
@@ -173,6 +213,31 @@ fn position(origin: &Origin, from: From) -> Result<u64, String> {
             })
         }
     }
+}
+
+/// The positions of the steps with a commit from which a fork can continue.
+fn sealed(segment: &[Event]) -> impl Iterator<Item = Position> {
+    let steps = checkpoints(segment).into_iter().filter(|step| !step.is_landing());
+    steps
+        .map(|step| step.position)
+        .filter(|position| prefix(segment, *position).position == *position)
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
+/// The last step before the session that failed, or whose work failed its checks.
+fn before_failure(origin: &Origin) -> Result<Position, String> {
+    let view = RunView::of(&origin.segment);
+    let check = view.failed_check().map(|check| check.position);
+    let mut failed = view.sessions.iter().filter(|session| session.state == SessionState::Failed);
+    let session = failed.next_back().map(|session| session.record.position + 1);
+    let failure = check.max(session);
+    let failure =
+        failure.ok_or_else(|| format!("{} has no failed check or session", origin.run))?;
+    let sessions = view.sessions.iter().map(|session| session.record.position);
+    let begun = sessions.rev().find(|position| *position < failure).unwrap_or(failure);
+    let before = sealed(&origin.segment).filter(|position| *position < begun).last();
+    Ok(before.unwrap_or(origin.segment[0].position))
 }
 
 /// Checks that a fork can start after this event; the error names the nearest valid positions.
@@ -191,8 +256,13 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
     let has_landed =
         checkpoints(segment).iter().any(|step| step.is_landing() && step.position <= asked);
     let back = format!(
-        "; `longhaul rollback DIR --to {}` goes back to where it landed",
-        origin.brief.feature.id
+        "; {} goes back to where it landed",
+        advice::command([
+            "rollback",
+            origin.brief.project.root.as_str(),
+            "--to",
+            origin.brief.feature.id.as_str(),
+        ])
     );
     let back = if has_landed { back } else { String::new() };
     Err(format!(
@@ -203,8 +273,7 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
 /// Applies the edited brief, if the prefix of the history allows it.
 fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<(), RequestError> {
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
-        let reason =
-            format!("this version of Longhaul cannot go on with {}: {diverged}", origin.run);
+        let reason = format!("this version of Longhaul cannot continue {}: {diverged}", origin.run);
         return Err(RequestError::Diverged { reason });
     }
     if fork.set.is_empty() {

@@ -4,6 +4,7 @@ use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, StoreError};
 use longhaul_workflows::backlog::FeatureStatus;
 use longhaul_workflows::project::{FeatureView, Unblock, signal};
 
+use crate::advice;
 use crate::pruned;
 
 use crate::request::RequestError;
@@ -19,15 +20,14 @@ impl Service {
     ) -> Result<Delivered, RequestError> {
         if let Some(at) = self.store.summary(run).await?.as_ref().and_then(pruned::at) {
             let gone = pruned::refusal(run, &at);
-            return Err(RequestError::refused(format!(
-                "{gone}; `longhaul feature unblock FEATURE` tries a blocked feature again"
-            )));
+            return Err(RequestError::refused(gone));
         }
         let origin = self.origin(run).await?;
         let (run, last, feature) = (&origin.run, &origin.last.0, &origin.brief.feature.id);
         if run != last {
             return Err(RequestError::refused(format!(
-                "{run} is over, and {last} came after it; resume that one, or fork this one"
+                "{run} is over, and {last} came after it; {} resumes that one",
+                advice::on("resume", last)
             )));
         }
         let project = RunId::new(origin.brief.project.id.clone())
@@ -38,8 +38,8 @@ impl Service {
             .and_then(|view| view.read::<FeatureView>().ok());
         match view.map(|view| view.status) {
             Some(FeatureStatus::Completed) => Err(RequestError::refused(format!(
-                "{feature} passes: there is nothing to resume; `longhaul fork {run} --from STEP` or `longhaul restart \
-                 {run}` does it again"
+                "{feature} passes: there is nothing to resume; {} does it again",
+                advice::on("restart", run)
             ))),
             Some(FeatureStatus::Blocked | FeatureStatus::InProgress) => {
                 let payload = Payload::of(&Unblock::Asked {
@@ -51,10 +51,12 @@ impl Service {
                 if !dry_run {
                     self.deliver(&project, body).await?;
                 }
-                Ok(Delivered { runs: vec![origin.next.0.clone()], waits })
+                let run = origin.next.0.clone();
+                Ok(Delivered { runs: vec![self.receiver(run, waits).await?] })
             }
             _ => Err(RequestError::refused(format!(
-                "{feature} is to be worked on already: `longhaul run`"
+                "{feature} is to be worked on already: {} does so",
+                advice::run(&origin.brief.project.root)
             ))),
         }
     }

@@ -14,7 +14,10 @@ use longhaul_workflows::project::{
     FeatureView, ProjectSummary, ProjectWorkflow, Rollback, RollbackView,
 };
 
+use longhaul_workflows::projection::ProjectView;
+
 use super::{RollBack, RolledBack};
+use crate::advice;
 use crate::order::Order;
 use crate::request::RequestError;
 use crate::service::Service;
@@ -25,8 +28,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 impl Service {
     pub(crate) async fn rollback(&self, asked: RollBack) -> Result<RolledBack, RequestError> {
-        let RollBack { project, to, request } = asked;
-        let engine = self.running()?;
+        let RollBack { project, to, request, dry_run } = asked;
         let summary = self.known(&project).await?;
         let published = self.store.published(&project).await?;
         let view =
@@ -36,7 +38,7 @@ impl Service {
         };
         if matches!(summary.status, Status::Paused(_)) || self.is_to_pause(&project).await? {
             let reason =
-                format!("project {project} is paused: `longhaul resume {}` first", view.root);
+                format!("project {project} is paused: {} first", advice::on("resume", &project));
             return Err(RequestError::Held { reason });
         }
         let landed =
@@ -49,6 +51,17 @@ impl Service {
             WayBack::Free(commit) => commit,
             WayBack::Blocked(reason) => return Err(RequestError::Held { reason }),
         };
+        if dry_run {
+            let features = ProjectView::of(&published);
+            let landed = features.backlog.iter().filter_map(|feature| {
+                Some((&feature.id, features.feature(&feature.id)?.commit.as_deref()?))
+            });
+            let commits = self.git.undone_by(&place, &view.target, &commit).await?;
+            let undone = landed.filter(|(_, landed)| commits.contains(*landed));
+            let undone = undone.map(|(id, _)| id.to_string()).collect();
+            return Ok(RolledBack { to: commit, kept: String::new(), undone });
+        }
+        let engine = self.running()?;
         let asked =
             Rollback { id: uuid::Uuid::now_v7().to_string(), to: commit, request: request.clone() };
         let payload = Payload::of(&asked);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use longhaul_engine::{RunId, RunReader, Status, Stop, StoreError};
-use longhaul_workflows::backlog::{Feature, FeatureStatus};
+use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::narrative;
-use longhaul_workflows::project::{CANCELLED, NO_CHECK, signal};
+use longhaul_workflows::project::{CANCELLED, FeatureView, NO_CHECK, signal};
 use longhaul_workflows::projection::{AuditEntry, MailboxEntry, ProjectView, RunView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,15 @@ impl FeatureLine {
         self.needs_person && self.step.is_some()
     }
 
+    /// Whether its run is open.
+    pub fn is_in_progress(&self) -> bool {
+        match self.status {
+            State::Running | State::Paused | State::Parked => true,
+            State::Waiting => self.step.is_some(),
+            _ => false,
+        }
+    }
+
     /// Whether it is blocked, or a block is requested.
     pub fn is_blocked(&self) -> bool {
         self.status == State::Blocked
@@ -82,13 +91,7 @@ impl FeatureLine {
             ..Self::default()
         };
         if let Some(known) = view.feature(&feature.id) {
-            line.passes = known.passes;
-            line.run.clone_from(&known.run);
-            line.sessions = known.sessions;
-            line.reason = known.reason.clone().or_else(|| known.waits.clone());
-            line.commit.clone_from(&known.commit);
-            line.invalidated = known.invalidated.as_ref().map(ToString::to_string);
-            line.findings = texts(&known.findings);
+            line.take_published(known);
         } else if line.status == State::Blocked {
             line.reason = Some("the list says so".into());
         } else if has_gates == Some(false)
@@ -100,6 +103,23 @@ impl FeatureLine {
         }
         line.needs_person = line.status == State::Blocked;
         line
+    }
+
+    fn take_published(&mut self, known: &FeatureView) {
+        self.passes = known.passes;
+        self.run.clone_from(&known.run);
+        self.sessions = known.sessions;
+        self.reason = known.reason.clone().or_else(|| known.waits.clone());
+        self.commit.clone_from(&known.commit);
+        self.invalidated = known.invalidated.as_ref().map(ToString::to_string);
+        self.findings = texts(&known.findings);
+    }
+
+    /// Whether its waiting run waits for its project or a person. A run also waits for its own
+    /// session, which works meanwhile.
+    fn waits_for_others(&self) -> bool {
+        self.reason.is_some()
+            || self.step.as_deref().is_some_and(|step| FeatureProgress::WAITS.contains(&step))
     }
 
     /// Merges the state of its run and its published values.
@@ -116,7 +136,7 @@ impl FeatureLine {
         if let Some(progress) = progress {
             if progress.step == FeatureProgress::AWAITS_APPROVAL {
                 self.reason = Some(format!(
-                    "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why …`"
+                    "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why TEXT`"
                 ));
                 self.needs_person = true;
             }
@@ -132,6 +152,9 @@ impl FeatureLine {
         self.status = match &head.summary.status {
             Status::Parked(_) => State::Parked,
             Status::Paused(_) => State::Paused,
+            Status::Waiting { until, .. } if until.is_some() || self.waits_for_others() => {
+                State::Waiting
+            }
             _ => State::Running,
         };
         self.machine = head.machine().filter(|_| stuck.is_none());
@@ -166,20 +189,56 @@ impl Lines<'_> {
         let Some(known) = self.view.feature(&feature.id) else { return Ok((line, false)) };
         let Some(run) = &known.run else { return Ok((line, false)) };
         line.sessions += sessions_cut_off(self.store, run, known.passes).await?;
-        if known.status != FeatureStatus::InProgress {
-            // The project records that its run was cancelled, but not the requester.
-            if line.status == State::Blocked && known.reason.as_deref() == Some(CANCELLED) {
-                line.reason = self.ended_by(run).await?.or(line.reason);
-            }
-            return Ok((line, false));
+        if known.status == FeatureStatus::InProgress {
+            let is_active = self.take_open(&mut line, run).await?;
+            return Ok((line, is_active));
         }
-        let Some(head) = RunHead::of(self.store, run).await? else { return Ok((line, true)) };
+        // The project records that its run was cancelled, but not the requester.
+        if line.status == State::Blocked && known.reason.as_deref() == Some(CANCELLED) {
+            line.reason = self.ended_by(run).await?.or(line.reason);
+        }
+        Ok((line, false))
+    }
+
+    /// The line of a published feature that is in progress or blocked, without its name and its
+    /// earlier runs, and whether its run is active.
+    pub(super) async fn brief(
+        &self,
+        id: &FeatureId,
+        known: &FeatureView,
+    ) -> Result<(FeatureLine, bool), StoreError> {
+        let mut line = FeatureLine { id: id.to_string(), ..FeatureLine::default() };
+        line.status =
+            if known.status == FeatureStatus::Blocked { State::Blocked } else { State::Running };
+        line.needs_person = line.status == State::Blocked;
+        line.take_published(known);
+        let of_feature =
+            |entry: &&MailboxEntry| entry.action.feature.as_deref() == Some(id.as_str());
+        line.pending = self.pending.iter().filter(of_feature).cloned().collect();
+        let Some(run) = &known.run else { return Ok((line, false)) };
+        if known.status == FeatureStatus::InProgress {
+            let is_active = self.take_open(&mut line, run).await?;
+            return Ok((line, is_active));
+        }
+        if known.reason.as_deref() == Some(CANCELLED) {
+            line.reason = self.ended_by(run).await?.or(line.reason);
+        }
+        Ok((line, false))
+    }
+
+    /// Merges the state of the open run of a feature; true if it is active.
+    pub(super) async fn take_open(
+        &self,
+        line: &mut FeatureLine,
+        run: &RunId,
+    ) -> Result<bool, StoreError> {
+        let Some(head) = RunHead::of(self.store, run).await? else { return Ok(true) };
         let progress = FeatureProgress::published(&self.store.published(run).await?);
         let stuck = self.stuck.get(run);
         line.take_run(run, &head, progress, stuck);
-        let has_active_session = self.take_sessions(&mut line, run).await?;
+        let has_active_session = self.take_sessions(line, run).await?;
         let is_active = head.is_active(self.is_running) || has_active_session;
-        Ok((line, stuck.is_none() && is_active))
+        Ok(stuck.is_none() && is_active)
     }
 
     /// The requester of a termination or cancellation, and the reason.

@@ -2,6 +2,7 @@
 
 use longhaul_engine::{RunId, Status, StoreError};
 use longhaul_workflows::narrative;
+use longhaul_workflows::projection::State;
 use longhaul_workflows::session::SessionWorkflow;
 
 use super::line::{FeatureLine, Lines};
@@ -25,10 +26,17 @@ impl Lines<'_> {
             let stuck = self.stuck.get(&session);
             is_active |= stuck.is_none() && head.is_active(self.is_running);
             line.machine = line.machine.take().or_else(|| head.machine());
+            if let Status::Waiting { until: Some(_), .. } = head.summary.status {
+                line.status = State::Waiting;
+            }
             let held = match (&head.summary.status, stuck) {
                 (_, Some(stop)) => Some(stop.to_string()),
-                (Status::Parked(effect), None) => Some(effect.to_string()),
+                (Status::Parked(effect), None) => {
+                    line.status = State::Parked;
+                    Some(effect.to_string())
+                }
                 (Status::Paused(request), None) => {
+                    line.status = State::Paused;
                     Some(format!("its session is paused{}", narrative::by(request)))
                 }
                 _ => None,
@@ -39,8 +47,8 @@ impl Lines<'_> {
             }
         }
         if let Some(question) = questions::open_questions(self.store, run).await?.first() {
-            line.reason =
-                Some(format!("its agent asks: {} → {}", question.text.trim(), question.remedy()));
+            line.status = State::Waiting;
+            line.reason = Some(question.reason());
             line.needs_person = true;
         }
         Ok(is_active)

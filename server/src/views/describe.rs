@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::View;
 use super::list::RunLine;
-use super::outcomes::Outcomes;
+use super::names::Latest;
+use super::states::Projects;
 use crate::head::RunHead;
 use crate::pruned;
 
@@ -89,16 +90,12 @@ impl View<'_> {
         let mailbox = head.mailbox();
         let findings = head.findings(&view.progress.findings);
         let pruned_at = pruned::at(&head.summary);
-        let mut line = self.line(run.clone(), head.summary).await?;
+        let line = self.line(run.clone(), head.summary).await?;
         let why =
             if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };
         let commit = match &view.outcome {
             Some(FeatureOutcome::Passed { commit, .. }) => Some(commit.clone()),
-            Some(FeatureOutcome::Blocked { reason, .. }) => {
-                line.reason.get_or_insert_with(|| reason.clone());
-                None
-            }
-            None => None,
+            Some(FeatureOutcome::Blocked { .. }) | None => None,
         };
         Ok(DescribeDocument {
             is_running: self.is_running,
@@ -139,11 +136,14 @@ impl View<'_> {
     /// The child runs: their ids are below its own.
     async fn children(&self, run: &RunId) -> Result<Vec<RunLine>, StoreError> {
         let below = self.store.runs(&format!("{run}/")).await?;
-        let mut outcomes = Outcomes::default();
+        let latest = Latest::of(&below);
+        let mut projects = Projects::default();
         let mut children = Vec::new();
         for (child, summary) in below {
             if summary.parent.as_ref() == Some(run) {
-                children.push(self.line_by(child, summary, &mut outcomes).await?);
+                let superseded_by = latest.after(&child, &summary);
+                let line = self.line_by(child, summary, &mut projects).await?;
+                children.push(RunLine { superseded_by, ..line });
             }
         }
         let key = |line: &RunLine| (line.started_at, line.header.run.clone());
@@ -152,11 +152,12 @@ impl View<'_> {
     }
 }
 
+/// The cost without the sessions that a fork has copied from its origin.
 fn cost(sessions: &[Session]) -> Cost {
+    let own = || sessions.iter().filter(|session| !session.record.is_copied);
     Cost {
-        sessions: sessions.iter().map(|session| session.attempts as usize).sum(),
-        session_seconds: sessions
-            .iter()
+        sessions: own().map(|session| session.attempts as usize).sum(),
+        session_seconds: own()
             .filter_map(|session| session.seconds)
             .fold(0.0, |sum, seconds| sum + seconds),
     }

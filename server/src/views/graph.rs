@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::View;
 
 /// The features, in the order of the list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphDocument {
     /// The id of the project.
     pub project: String,

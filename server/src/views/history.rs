@@ -46,7 +46,7 @@ pub struct Happened {
     pub position: Position,
     /// When it was recorded.
     pub at: DateTime<Utc>,
-    /// A description for people.
+    /// A description for people; empty for bookkeeping of replay.
     pub words: String,
     /// In the format of a history file, if requested.
     pub line: Option<String>,

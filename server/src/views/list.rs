@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use longhaul_engine::{RunId, Status, StoreError, Summary};
-use longhaul_workflows::feature::FeatureWorkflow;
-use longhaul_workflows::narrative;
 use longhaul_workflows::projection::{MailboxEntry, State};
-use longhaul_workflows::session::SessionWorkflow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::outcomes::Outcomes;
+use super::names::Latest;
+use super::states::{Projects, Standing};
 use super::{Header, View, project_and_feature};
 use crate::head::RunHead;
-use crate::questions;
 
 /// Filter and page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +30,9 @@ pub struct Query {
     pub until: Option<DateTime<Utc>>,
     /// Only runs with all of these labels.
     pub labels: Vec<(String, String)>,
+    /// Whether to include runs that a later run of their feature superseded.
+    #[serde(default)]
+    pub superseded: bool,
     /// How many at most.
     pub limit: usize,
     /// The cursor of the previous page.
@@ -55,6 +55,9 @@ pub struct ListDocument {
     pub runs: Vec<RunLine>,
     /// How many runs match, on this page and the following ones.
     pub fitting: usize,
+    /// How many superseded runs match, but are not included.
+    #[serde(default)]
+    pub superseded: usize,
     /// The cursor for `--after`; absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -72,9 +75,13 @@ pub struct RunLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub parent: Option<RunId>,
-    /// Why it is paused, parked or failed, or the question that its agent asks.
+    /// Why it makes no progress or did not pass, or the question that its agent asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The last run of its feature, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub superseded_by: Option<RunId>,
     /// Requests of people that it has not taken yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<MailboxEntry>,
@@ -92,22 +99,16 @@ pub struct RunLine {
 }
 
 impl RunLine {
-    fn of(run: RunId, summary: Summary, status: State) -> Self {
+    fn of(run: RunId, summary: Summary, standing: Standing) -> Self {
         let (project, feature) = project_and_feature(&run, &summary);
-        let (reason, until) = match &summary.status {
-            Status::Waiting { until, machine } => (machine.clone(), *until),
-            Status::Paused(request) => (Some(narrative::by(request).trim_start().to_owned()), None),
-            Status::Parked(effect) => (Some(effect.to_string()), None),
-            Status::Failed(reason) => (Some(reason.clone()), None),
-            _ => (None, None),
-        };
         Self {
-            header: Header { project, feature, run: Some(run), status },
+            header: Header { project, feature, run: Some(run), status: standing.state },
             workflow: summary.workflow,
             parent: summary.parent,
-            reason,
+            reason: standing.reason,
+            superseded_by: None,
             pending: Vec::new(),
-            until,
+            until: standing.until,
             started_at: summary.started_at,
             ended_at: summary.ended_at,
             labels: summary.labels,
@@ -146,20 +147,26 @@ impl View<'_> {
     pub(super) async fn list(&self, query: &Query) -> Result<ListDocument, StoreError> {
         let prefix = query.project.as_ref().map_or("", |project| project.as_str());
         let mut runs = self.store.runs(prefix).await?;
+        let latest = Latest::of(&runs);
         runs.retain(|(run, summary)| query.matches(run, summary));
         runs.sort_unstable_by(|(a, one), (b, other)| {
             other.started_at.cmp(&one.started_at).then_with(|| a.cmp(b))
         });
-        let mut outcomes = Outcomes::default();
-        let (mut lines, mut fitting) = (Vec::new(), 0);
+        let mut projects = Projects::default();
+        let (mut lines, mut fitting, mut superseded) = (Vec::new(), 0, 0);
         for (run, summary) in runs {
-            let is_wanted = lines.len() < query.limit;
+            let superseded_by = latest.after(&run, &summary);
+            let is_hidden = superseded_by.is_some() && !query.superseded;
+            let is_wanted = lines.len() < query.limit && !is_hidden;
             if !is_wanted && query.status.is_empty() {
-                fitting += 1;
+                *(if is_hidden { &mut superseded } else { &mut fitting }) += 1;
                 continue;
             }
-            let line = self.line_by(run, summary, &mut outcomes).await?;
-            if query.status.is_empty() || query.status.contains(&line.header.status) {
+            let line = self.line_by(run, summary, &mut projects).await?;
+            let line = RunLine { superseded_by, ..line };
+            let fits = query.status.is_empty() || query.status.contains(&line.header.status);
+            superseded += usize::from(fits && is_hidden);
+            if fits && !is_hidden {
                 fitting += 1;
                 if is_wanted {
                     lines.push(line);
@@ -168,35 +175,30 @@ impl View<'_> {
         }
         let last = lines.last().filter(|_| fitting > lines.len());
         let next = last.and_then(|last: &RunLine| Some(last.cursor()?.text()));
-        Ok(ListDocument { is_running: self.is_running, runs: lines, fitting, next })
+        let is_running = self.is_running;
+        Ok(ListDocument { is_running, runs: lines, fitting, superseded, next })
     }
 
-    /// A line with the outcome of a feature run.
+    /// The line of one run.
     pub(super) async fn line(&self, run: RunId, summary: Summary) -> Result<RunLine, StoreError> {
-        self.line_by(run, summary, &mut Outcomes::default()).await
+        let superseded_by = self.superseded_by(&run, &summary).await?;
+        let line = self.line_by(run, summary, &mut Projects::default()).await?;
+        Ok(RunLine { superseded_by, ..line })
     }
 
-    /// The same, with outcomes cached over many runs.
+    /// The line of a run, with the published states of projects read once for many runs. It does
+    /// not say whether a later run superseded it.
     pub(super) async fn line_by(
         &self,
         run: RunId,
         summary: Summary,
-        outcomes: &mut Outcomes,
+        projects: &mut Projects,
     ) -> Result<RunLine, StoreError> {
-        let state = outcomes.state(self.store, &run, &summary).await?;
-        let head = if state.is_over() { None } else { RunHead::of(self.store, &run).await? };
+        let is_over = summary.status.is_terminal();
+        let head = if is_over { None } else { RunHead::of(self.store, &run).await? };
         let pending = head.map(|head| head.pending()).unwrap_or_default();
-        let may_ask = [FeatureWorkflow::NAME, SessionWorkflow::NAME].contains(&&*summary.workflow);
-        let question = if may_ask {
-            questions::question_of(self.store, &run, &summary.status).await?
-        } else {
-            None
-        };
-        let mut line = RunLine { pending, ..RunLine::of(run, summary, state) };
-        if let Some(question) = question {
-            line.reason = Some(format!("asks: {} → {}", question.text.trim(), question.remedy()));
-        }
-        Ok(line)
+        let standing = self.standing(&run, &summary, projects).await?;
+        Ok(RunLine { pending, ..RunLine::of(run, summary, standing) })
     }
 }
 
@@ -219,8 +221,10 @@ impl Query {
     /// Whether the summary of a run allows one of the requested states.
     fn may_stand(&self, summary: &Summary) -> bool {
         let is_asked = |state: &State| match summary.status {
-            Status::Completed => matches!(state, State::Passed | State::Blocked),
-            ref status => *state == State::from(status),
+            Status::Completed => matches!(state, State::Passed | State::Blocked | State::Failed),
+            Status::Failed(_) => *state == State::Failed,
+            Status::Cancelled => *state == State::Cancelled,
+            _ => true,
         };
         self.status.is_empty() || self.status.iter().any(is_asked)
     }

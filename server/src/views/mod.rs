@@ -1,15 +1,17 @@
 //! The read side: requests that only look at runs, and the documents they return, computed from the
 //! log alone.
 
+pub mod activity;
 pub mod describe;
 pub mod graph;
 mod header;
 pub mod history;
 pub mod list;
 mod names;
-mod outcomes;
+mod overview;
 mod scope;
 pub mod session;
+pub(crate) mod states;
 mod suggest;
 #[cfg(test)]
 mod tests;
@@ -33,8 +35,9 @@ pub use header::Header;
 pub use history::HistoryPage;
 pub use list::ListDocument;
 use names::Found;
+pub(crate) use names::Latest;
 pub use names::{KINDS, Name, project_and_feature};
-pub use outcomes::Outcomes;
+pub use overview::{Overview, OverviewDocument, ProjectLine};
 pub use session::{
     HandoffDocument, SessionDocument, SessionLine, SessionsDocument, ShowHandoff, ShowSession,
     TranscriptDocument,

@@ -1,5 +1,7 @@
 //! Resolves names of runs: an id, a unique part of one, or a feature.
 
+use std::collections::BTreeMap;
+
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::BatchWorkflow;
@@ -49,7 +51,50 @@ pub fn project_and_feature(run: &RunId, summary: &Summary) -> (Option<String>, O
     })
 }
 
+/// The highest number of the runs of each feature, by the beginning of their ids.
+pub(crate) struct Latest(BTreeMap<String, u64>);
+
+impl Latest {
+    /// Of these runs.
+    pub(crate) fn of(runs: &[(RunId, Summary)]) -> Self {
+        let mut latest = BTreeMap::<String, u64>::new();
+        for (run, summary) in runs {
+            if let Some((feature, number)) = numbered(run, summary) {
+                let last = latest.entry(feature).or_default();
+                *last = number.max(*last);
+            }
+        }
+        Self(latest)
+    }
+
+    /// The run of the same feature that superseded a run, or the run that it is below.
+    pub(crate) fn after(&self, run: &RunId, summary: &Summary) -> Option<RunId> {
+        let (feature, number) = numbered(run, summary)?;
+        let last = self.0.get(&feature).filter(|last| **last > number)?;
+        RunId::new(format!("{feature}/{last}")).ok()
+    }
+}
+
+/// The beginning of the ids of the runs of its feature, and the number of its own.
+fn numbered(run: &RunId, summary: &Summary) -> Option<(String, u64)> {
+    let (Some(project), Some(feature)) = project_and_feature(run, summary) else { return None };
+    let feature = format!("{project}/{feature}");
+    let rest = run.as_str().strip_prefix(&feature)?.strip_prefix('/')?;
+    let number = rest.split('/').next()?.parse().ok()?;
+    Some((feature, number))
+}
+
 impl View<'_> {
+    /// The last run of the feature of a run, if that is another one.
+    pub(super) async fn superseded_by(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+    ) -> Result<Option<RunId>, StoreError> {
+        let Some((feature, _)) = numbered(run, summary) else { return Ok(None) };
+        Ok(Latest::of(&self.store.runs(&format!("{feature}/")).await?).after(run, summary))
+    }
+
     /// Resolves a name to a run; a feature means its last one.
     pub(super) async fn run_of(&self, name: &Name) -> Result<RunId, RequestError> {
         let (project, feature) = match self.find(name).await? {
@@ -62,7 +107,7 @@ impl View<'_> {
             runs.iter().map(|(run, _)| run).filter(|run| run.is_within(&of_feature)),
             &of_feature,
         );
-        run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![feature.to_string()]))
+        run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![of_feature]))
     }
 
     /// Resolves a name to a run or a feature.
@@ -80,6 +125,13 @@ impl View<'_> {
             if let Some(feature) = known.iter().find(|feature| feature.as_str() == text) {
                 return Ok(Found::Feature { project: project.clone(), feature: feature.clone() });
             }
+        }
+        if let Some((project, feature)) = text.rsplit_once('/')
+            && let Some(project) = self.exact(project).await?
+            && let Some(feature) =
+                self.features_of(&project).await?.into_iter().find(|id| id.as_str() == feature)
+        {
+            return Ok(Found::Feature { project, feature });
         }
         if name.whole {
             return Err(unknown(text, Nameless::Nothing, Vec::new()));

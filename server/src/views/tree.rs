@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::View;
 use super::list::RunLine;
-use super::outcomes::Outcomes;
+use super::names::Latest;
+use super::states::Projects;
 
 /// A run and its descendants in the order of their start; each run follows its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +42,9 @@ impl View<'_> {
         let summary =
             self.store.summary(root).await?.ok_or_else(|| StoreError::UnknownRun(root.clone()))?;
         let mut families = Families::new();
-        for (run, summary) in self.store.runs(&format!("{root}/")).await? {
+        let below = self.store.runs(&format!("{root}/")).await?;
+        let latest = Latest::of(&below);
+        for (run, summary) in below {
             if let Some(parent) = summary.parent.clone() {
                 families.entry(parent).or_default().push((run, summary));
             }
@@ -51,7 +54,7 @@ impl View<'_> {
                 one.started_at.cmp(&other.started_at).then_with(|| a.cmp(b))
             });
         }
-        let mut outcomes = Outcomes::default();
+        let mut projects = Projects::default();
         let mut runs = Vec::new();
         // An explicit stack, because a deep tree would overflow the call stack.
         let mut open = vec![(0, root.clone(), summary)];
@@ -61,7 +64,9 @@ impl View<'_> {
                 children.into_iter().rev().map(|(child, summary)| (depth + 1, child, summary)),
             );
             let step = self.step(&run, &summary).await?;
-            let run = self.line_by(run, summary, &mut outcomes).await?;
+            let superseded_by = latest.after(&run, &summary);
+            let run = self.line_by(run, summary, &mut projects).await?;
+            let run = RunLine { superseded_by, ..run };
             runs.push(Branch { depth, run, step });
         }
         Ok(TreeDocument { is_running: self.is_running, runs })

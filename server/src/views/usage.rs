@@ -101,7 +101,7 @@ request!(ShowUsage, "usage" -> UsageDocument, |self, service| {
 });
 
 impl View<'_> {
-    async fn usage(
+    pub(super) async fn usage(
         &self,
         show: &ShowUsage,
         prices: &Prices,

@@ -7,6 +7,8 @@ mod reason;
 mod run;
 mod session;
 
+use std::path::Path;
+
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RequestedBy, RunId};
 use longhaul_workflows::projection::State;
@@ -14,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Header;
+use crate::advice;
 
 /// The explanation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -117,6 +120,8 @@ pub enum Kind {
     Stuck,
     /// A failed check.
     Gate,
+    /// A failed set-up script.
+    Setup,
     /// It was given up, or a person blocked it.
     Blocked,
     /// It ended with an error.
@@ -160,14 +165,21 @@ impl Kind {
     }
 }
 
-/// A feature of a list without a log entry.
-pub fn of_list(feature: &str, project: &RunId, state: State, has_run: bool) -> WhyDocument {
+/// A feature of the list of the project at `root`, without a log entry.
+pub fn of_list(
+    feature: &str,
+    project: &RunId,
+    root: &Path,
+    state: State,
+    has_run: bool,
+) -> WhyDocument {
     let text = if has_run {
         "It is new in the list, and the project has not run since."
     } else {
         "The project has never run."
     };
-    let reason = Reason::of(Kind::NotRunning, text).with_remedy("`longhaul run` takes it up");
+    let reason = Reason::of(Kind::NotRunning, text)
+        .with_remedy(format!("{} takes it up", advice::run(root)));
     WhyDocument {
         about: feature.to_owned(),
         header: Header {

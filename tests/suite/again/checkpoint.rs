@@ -85,7 +85,7 @@ fn what_each_step_can_be_taken_for_is_listed_and_holds() {
     let position = landed["position"].to_string();
     let said = world.call(&["fork", &id, "--from", &position]).exits(2).clone();
     said.says(&format!("cannot be forked after position {position}: the last is "));
-    said.says("`longhaul rollback DIR --to parser`");
+    said.says(" --to parser` goes back to where it landed");
     assert_eq!(world.histories().len(), 3, "nothing was begun");
     world.call(&["checkpoints", &id]).exits(0).says("rollback").says("fork");
 
@@ -94,5 +94,7 @@ fn what_each_step_can_be_taken_for_is_listed_and_holds() {
         world.call(&["fork", &id, "--from", from]).exits(0).says(&format!("{id}@{at} "));
         world.run().exits(0);
     }
-    world.call(&["rollback", &world.root, "--to", landed["commit"].as_str().unwrap()]).exits(0);
+    world
+        .call(&["rollback", &world.root, "--to", landed["commit"].as_str().unwrap(), "--yes"])
+        .exits(0);
 }

@@ -13,7 +13,7 @@ const PLANS: [Plan; 3] =
     [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
 
 fn rollback(world: &World, to: &str) -> longhaul_tests::command::Said {
-    world.call(&["rollback", &world.root, "--to", to, "--reason", "it went wrong"])
+    world.call(&["rollback", &world.root, "--to", to, "--reason", "it went wrong", "--yes"])
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_rollback_that_is_killed_is_done_by_whoever_comes_next() {
     world.run().exits(0);
     let content = world.project.content("main");
     for delay in [30, 60, 90, 120, 150, 200, 250, 300] {
-        let mut rollback = world.begin(&["rollback", &world.root, "--to", "parser"]);
+        let mut rollback = world.begin(&["rollback", &world.root, "--to", "parser", "--yes"]);
         rollback.wait_for(Duration::from_millis(delay));
         rollback.kill();
         world.run().exits(0);

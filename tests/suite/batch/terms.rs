@@ -52,7 +52,7 @@ fn a_limit_for_a_label_holds_across_projects() {
         if number == 2 { String::new() } else { "labels = { team = \"web\" }\nparallel = 2".into() }
     };
     let file = world.write("[limits]\n\"team=web\" = 1", team);
-    world.batch(&file, &["--max-agents", "4", "--progress", "none"]).exits(0).says("3 passed");
+    world.batch(&file, &["--max-agents", "4", "--progress", "none"]).exits(0).says("3 done");
     let limited = sessions(&world.projects[..2]);
     assert!(limited.len() == 4 && !overlap(&limited), "{limited:?}");
     let all = sessions(&world.projects);
@@ -63,7 +63,7 @@ fn a_limit_for_a_label_holds_across_projects() {
 fn only_so_many_projects_are_worked_on_at_once() {
     let world = World::new((0..3).map(|_| Project::new(&[plain("a", &[], 2)], 0.1)).collect());
     let file = world.write("at_once = 1", |_| String::new());
-    world.batch(&file, &["--progress", "none"]).exits(0).says("3 passed");
+    world.batch(&file, &["--progress", "none"]).exits(0).says("3 done");
     let all = sessions(&world.projects);
     assert!(all.len() == 3 && !overlap(&all), "{all:?}");
 }

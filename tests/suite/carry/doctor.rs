@@ -118,7 +118,7 @@ fn what_keeps_a_project_from_running_is_a_problem() {
     world.longhaul.call(&["doctor", &world.root]).exits(1).says("longhaul.toml");
     let tree = world.longhaul.home().join("worktrees").join(&world.id).join("forgotten");
     fs::create_dir_all(&tree).unwrap();
-    world.longhaul.call(&["doctor", &world.root]).exits(1).says("forgotten belongs to no open run");
+    world.longhaul.call(&["doctor", &world.root]).exits(1).says("forgotten belongs to no feature");
     assert!(tree.exists());
 }
 

@@ -12,7 +12,7 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
     world.longhaul.call(&["run", &world.root]).exits(1);
     world.id = world.project.git(&["config", "longhaul.id"]);
     let run = format!("{}/parser/1", world.id);
-    let said = world.longhaul.call(&["prune", "--older-than", "0s"]);
+    let said = world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]);
     said.exits(0).says("2 runs pruned").says("the log itself takes");
     let verbs: [&[&str]; 9] = [
         &["fork", "_", "--from", "start"],
@@ -63,7 +63,11 @@ fn pruning_a_log_in_use_says_when_the_space_comes_back() {
     let file = world.longhaul.home().join("log/db");
     let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file).unwrap());
     let before = inode();
-    let said = world.longhaul.call(&["prune", "--older-than", "0s", "-o", "json"]).exits(0).clone();
+    let said = world
+        .longhaul
+        .call(&["prune", "--older-than", "0s", "--yes", "-o", "json"])
+        .exits(0)
+        .clone();
     assert_eq!(said.json()["shrinks_later"], true);
     said.says("the log itself gets smaller when it is opened next");
     world.project.let_go("held");

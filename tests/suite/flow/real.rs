@@ -160,7 +160,11 @@ fn a_block_that_is_lifted_at_once_has_no_two_agents_at_work() {
     marks.sort_by_key(|mark| mark.began);
     assert_eq!((marks.len(), marks[0].ended, marks[1].ended), (2, false, true), "{marks:#?}");
     assert_ne!(marks[0].session.0, marks[1].session.0);
-    let list = world.longhaul.call(&["list", "--feature", "parser", "-o", "json"]).exits(0).json();
+    let list = world
+        .longhaul
+        .call(&["list", "--feature", "parser", "--all", "-o", "json"])
+        .exits(0)
+        .json();
     let mut lives: Vec<[DateTime<Utc>; 2]> =
         list["runs"].as_array().unwrap().iter().map(life).collect();
     lives.sort();
@@ -222,6 +226,8 @@ fn a_paused_feature_that_has_the_turn_to_merge_holds_up_nobody() {
         entry["checks"] = json!([check]);
         Some(entry)
     });
+    let settings = world.project.read("longhaul.toml");
+    world.project.write("longhaul.toml", &format!("{settings}\n[merge]\nrepeat_gates = true\n"));
     world.project.commit("Hold the merge");
     fs::write(&hold, "").unwrap();
     world.project.hold("table");

@@ -2,6 +2,8 @@
 //! hold. A check is `has WORD`, `true` or `false`; a session adds the words that its feature asks
 //! for. Every activity can be held.
 
+mod sessions;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,13 +19,11 @@ use longhaul_tests::history::{Histories, workflows};
 use longhaul_tests::script::{engine_with, id, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::contracts::{
-    BeginInput, BeginSession, Begun, Block, CallModel, CheckBase, CheckOutTip, ChecksInput,
-    ChecksReport, CloseInput, CloseWorktree, EndInput, EndSession, Ended, Evidence, Follow,
+    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow,
     FollowInput, Land, LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate,
-    MergeInput, Merged, Message, ModelAnswer, ModelCall, ModelStop, OpenInput, OpenWorktree,
-    ProjectRef, RefreshInput, RefreshWorktree, Refreshed, RunChecks, RunSession, RunSetup, Seal,
-    SealInput, Sealed, SessionEnding, SessionInput, SessionReport, SetupInput, SetupReport, Texts,
-    TipInput, TipTree, ToolCall, Usage, Worktree,
+    MergeInput, Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree,
+    Refreshed, RunChecks, RunSetup, Seal, SealInput, Sealed, SessionInput, SetupInput, SetupReport,
+    TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::project::{
     FeatureView, ProjectInput, ProjectSummary, ProjectWorkflow, signal,
@@ -129,47 +129,6 @@ where
     async fn perform(&self, input: A::Input, attempt: &Attempt) -> Result<A::Output, Failure> {
         self.0.wait(A::NAME, &(self.1)(&input), attempt).await?;
         (self.2)(&mut self.0.state(), &input, &attempt.run)
-    }
-}
-
-/// A session marks when it begins and when it ends.
-struct Sessions(World);
-
-#[async_trait]
-impl Handler<RunSession> for Sessions {
-    async fn perform(
-        &self,
-        input: SessionInput,
-        attempt: &Attempt,
-    ) -> Result<SessionReport, Failure> {
-        let feature = input.feature.id.to_string();
-        {
-            let mut state = self.0.state();
-            state.sessions.push(attempt.run.to_string());
-            if let Some(other) = state.at_work.insert(feature.clone(), attempt.run.to_string()) {
-                state
-                    .wrongs
-                    .push(format!("{} began a session while {other} was at work", attempt.run));
-            }
-        }
-        let waited = self.0.wait(RunSession::NAME, &feature, attempt).await;
-        let mut state = self.0.state();
-        state.at_work.remove(&feature);
-        waited?;
-        state.work_on(&input);
-        Ok(SessionReport {
-            sandbox: String::new(),
-            tampered: Vec::new(),
-            outside: Vec::new(),
-            agent: None,
-            ending: SessionEnding::ClaimsDone,
-            notes: String::new(),
-            unread_notes: None,
-            duration_ms: 1,
-            output_digest: String::new(),
-            output_tail: String::new(),
-            log: String::new(),
-        })
     }
 }
 
@@ -324,22 +283,6 @@ impl World {
         Does(self.clone(), feature, act, PhantomData)
     }
 
-    fn sessions(&self) -> Handlers {
-        Handlers::new()
-            .with::<RunSession>(Sessions(self.clone()))
-            .with::<BeginSession>(self.does::<BeginSession, _, _>(
-                |input: &BeginInput| {
-                    format!("{} {}", input.session.feature.id, input.session.number)
-                },
-                |_, _, _| Ok(begun()),
-            ))
-            .with::<CallModel>(self.does::<CallModel, _, _>(|_: &ModelCall| String::new(), answer))
-            .with::<EndSession>(self.does::<EndSession, _, _>(
-                |input: &EndInput| input.session.feature.id.to_string(),
-                end_session,
-            ))
-    }
-
     pub(super) fn handlers(&self) -> Handlers {
         self.sessions()
             .with::<LoadBacklog>(self.does::<LoadBacklog, _, _>(
@@ -420,9 +363,7 @@ impl World {
                     let (commit, worktree) =
                         (state.commit(words), format!("/w/.integrate-{}", input.tree));
                     state.trees.insert(worktree.clone(), commit.clone());
-                    let (tip, files, put_back, outside) =
-                        (state.target.clone(), Vec::new(), Vec::new(), Vec::new());
-                    Ok(Merged::Candidate { commit, tip, worktree, files, put_back, outside })
+                    Ok(candidate(commit, state.target.clone(), worktree))
                 },
             ))
             .with::<Land>(self.does::<Land, _, _>(|_: &LandInput| String::new(), land))
@@ -441,66 +382,6 @@ impl World {
                 },
             ))
     }
-}
-
-fn begun() -> Begun {
-    let text = |text: &str| text.to_owned();
-    Begun {
-        landed: None,
-        sandbox: text("none"),
-        texts: Texts {
-            system: text("system"),
-            prompt: text("prompt"),
-            summarise: text("summarise"),
-            resume: text("resume"),
-            proceed: text("proceed"),
-            shorten: text("shorten"),
-        },
-        tools: Vec::new(),
-    }
-}
-
-/// The model gives a summary when it is asked to, fills its window with notes, then finishes.
-#[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
-fn answer(state: &mut State, call: &ModelCall, _: &RunId) -> Result<ModelAnswer, Failure> {
-    let texts: Vec<String> = call.new.iter().flat_map(texts_of).collect();
-    let summarises = texts.iter().any(|text| text == "summarise");
-    state.heard.extend(texts);
-    let used = if summarises { Some(0) } else { state.fill.pop_front() };
-    let (tool, input) = match used {
-        _ if summarises => ("summary", "{}"),
-        Some(_) => ("note", r#"{"kind":"progress","text":"One step."}"#),
-        None => ("finish", r#"{"summary":"Done."}"#),
-    };
-    let id = format!("call {}", state.heard.len());
-    let call = ToolCall { id, name: tool.into(), input: input.into() };
-    Ok(ModelAnswer {
-        head: String::new(),
-        blocks: vec![Block::ToolUse(call)],
-        stop: ModelStop::ToolUse,
-        usage: Usage { input: used.unwrap_or_default(), ..Usage::default() },
-        cost_micros: None,
-        model: "scripted".into(),
-        request_id: None,
-        duration_ms: 1,
-    })
-}
-
-fn texts_of(message: &Message) -> Vec<String> {
-    let Message::User { blocks } = message else { return Vec::new() };
-    let text = |block: &Block| match block {
-        Block::Text { text } => Some(text.clone()),
-        _ => None,
-    };
-    blocks.iter().filter_map(text).collect()
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
-fn end_session(state: &mut State, input: &EndInput, _: &RunId) -> Result<Ended, Failure> {
-    if input.handoff.is_none() {
-        state.work_on(&input.session);
-    }
-    Ok(Ended { notes: String::new() })
 }
 
 /// A check of a merged result is called `feature merged`.
@@ -552,8 +433,11 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
     for check in &input.checks {
         let passed = passes(check);
         report.evidence.push(Evidence {
+            reused: false,
             held_out: None,
             put_back: Vec::new(),
+            is_setup: false,
+            lacks: None,
             name: check.name.clone(),
             command: check.run.clone(),
             commit: input.commit.clone(),
@@ -596,4 +480,9 @@ pub(super) fn feature(id: &str, check: &str) -> Feature {
 /// A feature that the list says is done.
 pub(super) fn claimed(id: &str, check: &str) -> Feature {
     Feature { passes: true, status: FeatureStatus::Completed, ..feature(id, check) }
+}
+
+fn candidate(commit: String, tip: String, worktree: String) -> Merged {
+    let (files, put_back, outside) = Default::default();
+    Merged::Candidate { commit, tip, worktree, files, same: false, put_back, outside }
 }

@@ -5,7 +5,7 @@ use longhaul_engine::{Engine, EventKind, NewRun, Payload};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{
-    BatchInput, BatchWorkflow, Entry, Now, Overrides, Plan, ProjectState, Submit,
+    BatchInput, BatchWorkflow, Entry, EntryState, Now, Overrides, Plan, Submit,
 };
 use longhaul_workflows::contracts::ProjectRef;
 
@@ -46,20 +46,20 @@ pub(super) async fn happen(engine: &Engine) {
         .await
         .unwrap();
     submit(engine, "1", plan()).await;
-    came_of(engine, "1", "blog", ProjectState::Blocked).await;
-    came_of(engine, "1", "shop", ProjectState::Passed).await;
-    came_of(engine, "1", "docs", ProjectState::Passed).await;
+    came_of(engine, "1", "blog", EntryState::Blocked).await;
+    came_of(engine, "1", "shop", EntryState::Passed).await;
+    came_of(engine, "1", "docs", EntryState::Passed).await;
     let mut more = plan();
     more.projects.push(entry("wiki", &["docs"], 0));
     submit(engine, "2", more).await;
     for of in ["blog", "shop", "docs"] {
-        came_of(engine, "2", of, ProjectState::Passed).await;
+        came_of(engine, "2", of, EntryState::Passed).await;
     }
-    came_of(engine, "2", "wiki", ProjectState::Suspended).await;
+    came_of(engine, "2", "wiki", EntryState::Suspended).await;
     until("the batch waits", async || {
         let history = engine.store().read(&id(RUN), 0).await.unwrap();
         matches!(history.last().unwrap().kind, EventKind::MessageAwaited { .. })
-            && is(engine, "wiki", &ProjectState::Suspended).await
+            && is(engine, "wiki", &EntryState::Suspended).await
     })
     .await;
 }
@@ -72,16 +72,16 @@ async fn submit(engine: &Engine, submission: &str, plan: Plan) {
 }
 
 /// What the owner of a log tells a batch of a project that it has begun.
-async fn came_of(engine: &Engine, submission: &str, of: &str, state: ProjectState) {
-    until(of, async || is(engine, of, &ProjectState::Working).await).await;
+async fn came_of(engine: &Engine, submission: &str, of: &str, state: EntryState) {
+    until(of, async || is(engine, of, &EntryState::Working).await).await;
     let now = Now { submission: submission.into(), name: name(of), state };
     engine.signal(&id(RUN), Now::SIGNAL, Payload::of(&now)).await.unwrap();
 }
 
-async fn is(engine: &Engine, of: &str, state: &ProjectState) -> bool {
+async fn is(engine: &Engine, of: &str, state: &EntryState) -> bool {
     let published = engine.store().published(&id(RUN)).await.unwrap();
     let there = published
-        .get(&ProjectState::key(&name(of)))
-        .and_then(|state| state.read::<ProjectState>().ok());
+        .get(&EntryState::key(&name(of)))
+        .and_then(|state| state.read::<EntryState>().ok());
     there.as_ref() == Some(state)
 }

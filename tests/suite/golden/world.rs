@@ -364,6 +364,7 @@ impl World {
             tip,
             worktree,
             files,
+            same: false,
             put_back: Vec::new(),
             outside: Vec::new(),
         }
@@ -397,8 +398,11 @@ fn check(name: &str, run: &str) -> Check {
 fn evidence(check: &Check, commit: &str, failure: Option<&str>) -> Evidence {
     let output = failure.unwrap_or("ok\n");
     Evidence {
+        reused: false,
         held_out: None,
         put_back: Vec::new(),
+        is_setup: false,
+        lacks: None,
         name: check.name.clone(),
         command: check.run.clone(),
         commit: commit.into(),

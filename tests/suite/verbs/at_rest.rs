@@ -53,7 +53,15 @@ fn never_run(world: &World) {
 fn stands(world: &World) {
     let run = ["run .", "run . -o json", "narrow run .", "run <place>", "run . <place>"];
     world.transcript("run/run", &run);
-    let status = ["status .", "status . -o json", "narrow status .", "status <place>"];
+    let status = [
+        "status .",
+        "status . -o json",
+        "narrow status .",
+        "status <place>",
+        "status --all",
+        "status --all -o json",
+        "narrow status --all",
+    ];
     world.transcript("run/status", &status);
     let doctor = ["doctor .", "doctor . -o json"];
     world.transcript("run/doctor", &doctor);
@@ -154,7 +162,7 @@ fn carried(world: &World) {
             "narrow prune --older-than 0s --dry-run",
             "prune --older-than 30d",
             "prune --older-than soon",
-            "prune --older-than 0s --data-dir <place>/restored -o json",
+            "prune --older-than 0s --yes --data-dir <place>/restored -o json",
         ],
     );
 }
@@ -258,6 +266,7 @@ fn taken_back(world: &World) {
         &[
             "fork <project>/manual/1 --from session:1 --why again",
             "fork <project>/manual/1 --from start",
+            "fork --filter feature=manual --filter status=passed --from last --dry-run -o json",
             "fork <project>/manual/9 --from start",
             "fork <project>/parser/1 --from session:9",
             "fork <project>/parser/1 --from nowhere",
@@ -285,7 +294,8 @@ fn taken_back(world: &World) {
         "again/rollback",
         &[
             "rollback . --to nothing",
-            "rollback . --to manual --why wrong --by ann -o json",
+            "rollback . --to manual --dry-run",
+            "rollback . --to manual --yes --why wrong --by ann -o json",
             "rollback <place> --to manual",
         ],
     );

@@ -22,7 +22,7 @@ fn a_batch_is_reported_as_it_was() {
     let said = world.call("batch <place>/batch.toml --progress jsonl -o json");
     let lines = said.exits(5).out.lines();
     // What is seen of the way depends on when one looks; how a project and a feature end does not.
-    let ends = [r#""project":"one","state":"passed""#, r#""feature":"shell","status":"blocked""#];
+    let ends = [r#""project":"one","state":"done""#, r#""feature":"shell","status":"blocked""#];
     let is_end =
         |line: &&str| line.contains("progress/1") && ends.iter().any(|end| line.contains(end));
     let mut shown: Vec<String> = lines.filter(is_end).map(|line| format!("{line}\n")).collect();

@@ -32,7 +32,7 @@ fn every_verb_in_use() {
             "export --all -O <place>/all.jsonl",
             "backup -O <place>/all.zst",
             "import <place>/all.jsonl --dry-run",
-            "prune --older-than 0s -o json",
+            "prune --older-than 0s --yes -o json",
             "restore <place>/all.zst",
         ],
     );

@@ -11,7 +11,7 @@ use super::{Now, Plan, Submit};
 /// The state of a project of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-pub enum ProjectState {
+pub enum EntryState {
     /// It waits for other projects or a free slot.
     #[default]
     Waiting,
@@ -30,12 +30,17 @@ pub enum ProjectState {
     },
 }
 
-impl ProjectState {
+impl EntryState {
     const PREFIX: &'static str = "project/";
 
     /// The key under which the state of a project is published.
     pub fn key(name: &FeatureId) -> String {
         format!("{}{name}", Self::PREFIX)
+    }
+
+    /// Whether it makes no progress without a person.
+    pub fn needs_person(&self) -> bool {
+        matches!(self, Self::Blocked | Self::Suspended | Self::Refused { .. })
     }
 
     /// The name of the state.
@@ -69,14 +74,14 @@ impl BatchView {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct BatchInput {
     view: BatchView,
-    states: BTreeMap<FeatureId, ProjectState>,
+    states: BTreeMap<FeatureId, EntryState>,
 }
 
 /// The state of a batch.
 pub(super) struct Memory {
     view: BatchView,
     order: Backlog,
-    states: BTreeMap<FeatureId, ProjectState>,
+    states: BTreeMap<FeatureId, EntryState>,
     changed: BTreeSet<FeatureId>,
     is_view_changed: bool,
 }
@@ -120,16 +125,16 @@ impl Memory {
         let begun: Vec<FeatureId> = self
             .states
             .iter()
-            .filter(|(_, state)| **state != ProjectState::Waiting)
+            .filter(|(_, state)| **state != EntryState::Waiting)
             .map(|(name, _)| name.clone())
             .collect();
         for name in begun {
-            self.states.insert(name.clone(), ProjectState::Working);
+            self.states.insert(name.clone(), EntryState::Working);
             self.changed.insert(name);
         }
         for entry in &self.view.plan.projects {
             if !self.states.contains_key(&entry.name) {
-                self.states.insert(entry.name.clone(), ProjectState::Waiting);
+                self.states.insert(entry.name.clone(), EntryState::Waiting);
                 self.changed.insert(entry.name.clone());
             }
         }
@@ -145,16 +150,16 @@ impl Memory {
 
     /// Starts the projects whose turn has come.
     pub(super) fn begin_what_may(&mut self) {
-        let working = self.states.values().filter(|state| **state == ProjectState::Working).count();
+        let working = self.states.values().filter(|state| **state == EntryState::Working).count();
         let room =
             self.view.plan.at_once.map_or(usize::MAX, |most| most as usize).saturating_sub(working);
         for _ in 0..room {
             let Some(name) = self.order.start_next() else { return };
-            self.set(&name, ProjectState::Working);
+            self.set(&name, EntryState::Working);
         }
     }
 
-    pub(super) fn state(&self, name: &FeatureId) -> Option<&ProjectState> {
+    pub(super) fn state(&self, name: &FeatureId) -> Option<&EntryState> {
         self.states.get(name)
     }
 
@@ -167,10 +172,10 @@ impl Memory {
     }
 
     /// A project that has passed stays passed in the order: its dependents have begun.
-    fn set(&mut self, name: &FeatureId, state: ProjectState) {
+    fn set(&mut self, name: &FeatureId, state: EntryState) {
         let _ = match state {
-            ProjectState::Waiting => Ok(()),
-            ProjectState::Passed => self.order.mark_passed(name),
+            EntryState::Waiting => Ok(()),
+            EntryState::Passed => self.order.mark_passed(name),
             _ if self.order.state(name) == Some(&crate::backlog::FeatureState::Passed) => Ok(()),
             _ => self.order.mark_in_progress(name),
         };

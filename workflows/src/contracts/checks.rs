@@ -57,7 +57,8 @@ impl SetupReport {
 activity! {
     /// Runs checks in sequence, in a tree that no agent has touched. The tree is brought to
     /// `commit` and set up first (ignored files stay, for build caches). Stops at the first
-    /// failure. Failing checks are a report, not a failure of the activity.
+    /// failure. Failing checks are a report, not a failure of the activity. A check that has passed
+    /// on the same content with the same set-up is not repeated.
     RunChecks = "run_checks": ChecksInput => ChecksReport, long()
 }
 
@@ -75,6 +76,12 @@ pub struct ChecksInput {
     pub commit: String,
     /// The checks.
     pub checks: Vec<Check>,
+    /// Whether checks run that have passed on the same content.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeat: bool,
+    /// The sealed commit, if `commit` differs from it by the mark of the feature in the list only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<String>,
     /// Globs of files restored from the commit before each check, relative to the root.
     pub protected: Vec<String>,
     /// Names of variables passed to them besides the usual ones.
@@ -118,6 +125,9 @@ pub struct Evidence {
     pub output_tail: String,
     /// The file that holds the whole output.
     pub log: String,
+    /// Whether it ran earlier, on `commit`, with the same content and set-up, and was not repeated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reused: bool,
     /// For a held-out check: its hash and message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_out: Option<HeldOut>,
@@ -125,6 +135,28 @@ pub struct Evidence {
     /// relative to the root.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
+    /// Whether it is the set-up script of the project, without which checks prove little.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_setup: bool,
+    /// What it lacks and an agent cannot provide. Only sought before any work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<Lacks>,
+}
+
+/// What a check needs and an agent cannot provide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "lacks", rename_all = "snake_case")]
+pub enum Lacks {
+    /// A protected file that does not exist.
+    File {
+        /// The file, relative to the root.
+        path: String,
+    },
+    /// A program that is not in the search path.
+    Program {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// The part of a check that is held out from agents.
@@ -140,6 +172,14 @@ impl Evidence {
     /// Whether the check passed.
     pub fn passed(&self) -> bool {
         self.exit_code == Some(0)
+    }
+
+    /// What it is, for people: the check or the set-up script.
+    pub fn subject(&self) -> String {
+        if self.is_setup {
+            return "the set-up script".into();
+        }
+        format!("the check `{}`", self.name)
     }
 
     /// How it ended, for people: `exit code 1`.

@@ -201,6 +201,9 @@ pub enum Merged {
         worktree: String,
         /// The files that it changes, relative to the root.
         files: Vec<String>,
+        /// Whether its content is that of the sealed commit, apart from the mark in the list.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        same: bool,
         /// Protected files that the merge changed, restored from the tip.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         put_back: Vec<String>,

@@ -37,8 +37,8 @@ mod tool;
 pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, WentBack};
 pub use checks::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput,
-    SetupReport,
+    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, Lacks, RunChecks, RunSetup,
+    SetupInput, SetupReport,
 };
 pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use driven::{AgentFacts, AgentOutcome, AgentProgress};
@@ -56,7 +56,7 @@ pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};
 pub use session::{
     BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, Summary, Texts,
 };
-pub use tool::{ToolOutcome, ToolUse, UseTool};
+pub use tool::{HookEvent, HookInput, HookOutcome, RunHook, ToolOutcome, ToolUse, UseTool};
 
 use std::time::Duration;
 

@@ -126,7 +126,7 @@ pub enum Block {
 }
 
 /// The call of a tool by a model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The id, which the result repeats.
     pub id: String,

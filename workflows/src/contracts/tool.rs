@@ -68,3 +68,52 @@ pub struct ToolOutcome {
     /// The duration.
     pub duration_ms: u64,
 }
+
+activity! {
+    /// Runs a hook of the user in the work tree, in the sandbox of the agent. A hook that fails is
+    /// a refusal: it may be there for protection.
+    RunHook = "run_hook": HookInput => HookOutcome, Policy {
+        retry: Delays::none(),
+        ..Policy::idempotent()
+    }
+}
+
+/// Input of [`RunHook`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HookInput {
+    /// The place, the agent, and the tool call, if the event is about one.
+    pub subject: ToolUse,
+    /// The command, for a shell.
+    pub command: String,
+    /// The event.
+    pub event: HookEvent,
+    /// The session.
+    pub session: String,
+    /// The result of the tool call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<ToolOutcome>,
+}
+
+/// A point of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookEvent {
+    /// Before a tool call.
+    BeforeTool,
+    /// After a tool call.
+    AfterTool,
+    /// Before a summary, because the window is nearly full.
+    BeforeOverflow,
+    /// Before a handoff.
+    Handoff,
+    /// At the end of the session.
+    SessionEnd,
+}
+
+/// Output of [`RunHook`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookOutcome {
+    /// Why the hook refuses, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
+}

@@ -35,7 +35,7 @@ pub struct SessionRequest {
 pub struct BrokenBase {
     /// The commit.
     pub commit: String,
-    /// The failed check.
+    /// The failed check or set-up script, with its article.
     pub check: String,
     /// How it ended: `exit code 1`.
     pub ending: String,

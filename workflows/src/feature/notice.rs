@@ -3,7 +3,8 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckBase, ChecksInput, ChecksReport, OutsideChange, RunChecks, SessionReason, Tampering,
+    CheckBase, ChecksInput, ChecksReport, Evidence, Lacks, OutsideChange, RunChecks, SessionReason,
+    Tampering,
 };
 use crate::finding::Finding;
 
@@ -25,11 +26,14 @@ pub(super) async fn checks(
 }
 
 /// Runs the feature's own checks before its first session. A check that passes here is no evidence
-/// of the work.
-pub(super) async fn base(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
+/// of the work. Returns why no session can make a check pass.
+pub(super) async fn base(
+    context: &mut dyn Context,
+    work: &mut Work,
+) -> Result<Option<String>, Stop> {
     let own = &work.brief.feature.checks;
     if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {
-        return Ok(());
+        return Ok(None);
     }
     let report = context.call::<CheckBase>(work.on_base()).await?;
     let own = &work.brief.feature.checks;
@@ -39,7 +43,25 @@ pub(super) async fn base(context: &mut dyn Context, work: &mut Work) -> Result<(
         let all = checks.len() == own.len();
         work.note_finding(Finding::PassedOnBase { checks, all });
     }
-    Ok(())
+    Ok(report.evidence.iter().find_map(impossible))
+}
+
+/// Why no session can make a check pass.
+fn impossible(evidence: &Evidence) -> Option<String> {
+    let lacks = match evidence.lacks.as_ref()? {
+        Lacks::File { path } => format!(
+            "{path} does not exist, and agents may not write it, because it is protected. Write and commit it"
+        ),
+        Lacks::Program { name } => format!(
+            "there is no program `{name}` ({}). Install it, or correct the check",
+            evidence.ending()
+        ),
+    };
+    let command = evidence.command.lines().next().unwrap_or_default();
+    Some(match evidence.held_out {
+        Some(_) => format!("the held-out check `{}` cannot pass: {lacks}", evidence.name),
+        None => format!("the check `{command}` cannot pass: {lacks}"),
+    })
 }
 
 impl Work {

@@ -84,6 +84,12 @@ impl FeatureProgress {
     /// The step that tries work with failed gates on the current target before it is given up.
     pub const LAST_TRY: &'static str = "last try on the target as it is now";
 
+    /// The steps in which a feature waits to merge.
+    pub const WAITS_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the target"];
+    /// The steps in which a feature waits for its project or a person.
+    pub const WAITS: [&str; 3] =
+        [Self::WAITS_FOR_TURN[0], Self::WAITS_FOR_TURN[1], Self::AWAITS_APPROVAL];
+
     /// What its sessions have used.
     pub(super) fn used(&self) -> Resources {
         Resources {

@@ -105,6 +105,8 @@ impl Work {
             worktree: worktree.into(),
             commit: commit.into(),
             checks,
+            repeat: self.brief.settings.merge.repeat_gates,
+            same_as: None,
             protected: self.brief.settings.protected(),
             pass_env: self.brief.settings.project.pass_env.clone(),
             confinement: self.brief.settings.gate_confinement(),
@@ -134,27 +136,30 @@ impl Work {
         }
     }
 
+    /// The baseline shows whether the machine still works, so it always runs.
     pub(super) fn baseline(&self, commit: &str) -> ChecksInput {
-        self.checks(&self.worktree, commit, self.brief.settings.baseline.clone())
+        let checks = self.brief.settings.baseline.clone();
+        ChecksInput { repeat: true, ..self.checks(&self.worktree, commit, checks) }
     }
 
     pub(super) fn gates(&self, commit: &str) -> ChecksInput {
-        self.gates_in(&self.worktree, commit)
+        self.checks(&self.worktree, commit, self.own_checks())
     }
 
-    pub(super) fn gates_in(&self, worktree: &str, commit: &str) -> ChecksInput {
-        self.checks(worktree, commit, self.own_checks())
+    /// The gates of a claim, which run on the target: a target with a failing baseline is not done.
+    /// They always run, because the claim is in doubt.
+    pub(super) fn gates_of_claim(&self, worktree: &str, commit: &str) -> ChecksInput {
+        let mut checks = self.own_checks();
+        add(&mut checks, &self.brief.settings.baseline);
+        ChecksInput { repeat: true, ..self.checks(worktree, commit, checks) }
     }
 
-    /// The gates on the merged result: the feature's own, and those of finished features that the
-    /// merge could break.
+    /// The gates on the merged result: the feature's own, the baseline, and those of finished
+    /// features that the merge could break.
     pub(super) fn merged_gates(&self, worktree: &str, commit: &str, turn: &Turn) -> ChecksInput {
         let mut checks = self.own_checks();
-        for check in &turn.regression {
-            if checks.iter().all(|known| known.run != check.run) {
-                checks.push(check.clone());
-            }
-        }
+        add(&mut checks, &self.brief.settings.baseline);
+        add(&mut checks, &turn.regression);
         self.checks(worktree, commit, checks)
     }
 
@@ -264,7 +269,7 @@ impl Work {
     pub(super) fn take_baseline(&mut self, failed: Option<&Evidence>) {
         self.broken = failed.map(|failed| BrokenBase {
             commit: self.tip.clone().unwrap_or_else(|| self.commit.clone()),
-            check: failed.name.clone(),
+            check: failed.subject(),
             ending: failed.ending(),
         });
         if let Some(failed) = failed {
@@ -551,5 +556,14 @@ impl Work {
         let progress = self.progress.clone();
         let files = self.files.clone();
         FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }
+    }
+}
+
+/// Adds checks whose commands are new.
+fn add(checks: &mut Vec<Check>, more: &[Check]) {
+    for check in more {
+        if checks.iter().all(|known| known.run != check.run) {
+            checks.push(check.clone());
+        }
     }
 }

@@ -123,12 +123,20 @@ fn checks(input: &ChecksInput, report: &ChecksReport, before: &RunView) -> Entry
         let entry = Entry::new(kind, format!("check failed{merged}: {}", check(failed)));
         return entry.details(&[&output(failed)]).on(&input.commit);
     }
+    let reused = report.evidence.iter().filter(|evidence| evidence.reused).count();
     let text = match &report.evidence[..] {
         [] => format!("no checks{merged}"),
+        [known, ..] if reused == report.evidence.len() => {
+            let count = counted(reused, "check");
+            let on = short(&known.commit);
+            format!("{count}{merged} not repeated: passed on {on}, with the same content")
+        }
         [only] => format!("check passed{merged}: {}", check(only)),
         all => {
             let milliseconds = all.iter().map(|evidence| evidence.duration_ms).sum();
-            format!("{} checks passed{merged}, {}", all.len(), took(milliseconds))
+            let known =
+                if reused == 0 { String::new() } else { format!(" ({reused} not repeated)") };
+            format!("{} checks passed{merged}{known}, {}", all.len(), took(milliseconds))
         }
     };
     let names: Vec<String> = report.evidence.iter().map(|evidence| evidence.name.clone()).collect();

@@ -77,8 +77,9 @@ mod tests {
         FeatureId::new(text).expect("the id of a test is valid")
     }
 
+    /// What a session wants: this money, and little of everything else.
     fn cost(micros: u64) -> Resources {
-        Resources { cost_micros: micros, ..BudgetSettings::default().resources() }
+        Resources { turns: 1, tokens: 1, cost_micros: micros, time_ms: 1 }
     }
 
     fn budget(micros: u64) -> BudgetSettings {

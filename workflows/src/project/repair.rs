@@ -108,7 +108,7 @@ impl Repair {
         let tries =
             self.failed_on(broken).iter().map(|(feature, reason)| format!("{feature} ({reason})"));
         format!(
-            "the project does not pass its own baseline: the check `{check}` fails on commit {commit} ({ending}), and the \
+            "the project does not pass its own baseline: {check} fails on commit {commit} ({ending}), and the \
              repair was given up by {}. Repair the target branch, then unblock the feature",
             tries.collect::<Vec<_>>().join(" and ")
         )

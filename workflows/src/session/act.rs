@@ -5,7 +5,7 @@ use longhaul_engine::{
 };
 
 use crate::contracts::{
-    SessionEnding, SessionReport, Summary, ToolCall, ToolOutcome, ToolUse, UseTool,
+    HookEvent, SessionEnding, SessionReport, Summary, ToolCall, ToolOutcome, ToolUse, UseTool,
 };
 use crate::feature::Note;
 
@@ -46,14 +46,22 @@ impl Session {
             _ => {
                 self.progress.step = step(call);
                 self.publish(context).await?;
-                let outcome = context.call::<UseTool>(self.tool_use(call)).await?;
+                let before = self.hook(context, HookEvent::BeforeTool, Some(call), None).await?;
+                if let Some(refusal) = before {
+                    return Ok(refused(format!("A hook of the user refuses this call: {refusal}")));
+                }
+                let mut outcome = context.call::<UseTool>(self.tool_use(call)).await?;
                 self.progress.active_ms += outcome.duration_ms;
+                let after = self.hook(context, HookEvent::AfterTool, Some(call), Some(&outcome));
+                if let Some(refusal) = after.await? {
+                    outcome.text.push_str(&format!("\nA hook of the user says: {refusal}"));
+                }
                 Ok(outcome)
             }
         }
     }
 
-    fn tool_use(&self, call: &ToolCall) -> ToolUse {
+    pub(super) fn tool_use(&self, call: &ToolCall) -> ToolUse {
         let session = &self.start.session;
         ToolUse {
             project: session.project.clone(),

@@ -9,8 +9,8 @@ use longhaul_engine::{Context, ContextExt, Filter, Received, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
-    Block, EndInput, EndSession, Handoff, Message, ModelStop, Seal, SealInput, SessionEnding,
-    Summary, ToolSpec,
+    Block, EndInput, EndSession, Handoff, HookEvent, Message, ModelStop, Seal, SealInput,
+    SessionEnding, Summary, ToolSpec,
 };
 
 use crate::resources::Resources;
@@ -105,6 +105,7 @@ impl Session {
     /// Replaces the conversation by a summary of it.
     pub(super) async fn compact(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.checkpoint(context, "pre-overflow checkpoint").await?;
+        self.hook_before_overflow(context).await?;
         self.summarise(context).await?;
         self.shrink();
         Ok(())
@@ -164,7 +165,13 @@ impl Session {
             self.compact(context).await?;
             return Ok(None);
         };
+        if let Some(refusal) = self.hook(context, HookEvent::Handoff, None, None).await? {
+            self.conversation.push_text(format!("A hook of the user refuses a handoff: {refusal}"));
+            self.compact(context).await?;
+            return Ok(None);
+        }
         let sealed = self.checkpoint(context, "handoff").await?;
+        self.hook_before_overflow(context).await?;
         self.summarise(context).await?;
         let package = Handoff {
             previous_session_id: self.start.id.clone(),

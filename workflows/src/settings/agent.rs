@@ -126,6 +126,44 @@ impl Default for ContextSettings {
     }
 }
 
+/// `[agent.hooks]`: commands at points of a session of the built-in agent. Each gets the event as
+/// JSON on its standard input; exit code 2 refuses, and its output is the reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HookSettings {
+    /// Before a tool call; a refused one is not performed, and the model reads the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_tool: Option<String>,
+    /// After a tool call; the model reads the reason of a refusal with the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_tool: Option<String>,
+    /// Before a summary replaces a conversation whose window is nearly full; the model reads the
+    /// reason of a refusal before it summarises.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_overflow: Option<String>,
+    /// Before a handoff; if it is refused, the session summarises and goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<String>,
+    /// When the model claims that the feature is done; if it is refused, the session goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_end: Option<String>,
+    /// The timeout of a hook.
+    pub timeout: Seconds,
+}
+
+impl Default for HookSettings {
+    fn default() -> Self {
+        Self {
+            before_tool: None,
+            after_tool: None,
+            before_overflow: None,
+            handoff: None,
+            session_end: None,
+            timeout: Seconds(60),
+        }
+    }
+}
+
 /// Reads `agent = "claude"` as a table with that driver.
 pub(super) fn by_name_or_table<'de, D: Deserializer<'de>>(
     deserializer: D,
@@ -172,6 +210,9 @@ pub struct AgentSettings {
     /// The context window.
     #[serde(skip_serializing_if = "is_default")]
     pub context: ContextSettings,
+    /// Commands at points of a session of the driver `api`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub hooks: HookSettings,
     /// The program and its arguments. A program with a slash in it is relative to the root of the
     /// user's checkout. With the driver of a known agent: its program, by default the one with the
     /// name of the driver, and arguments before those of the driver.
@@ -227,6 +268,7 @@ impl Default for AgentSettings {
             args: Vec::new(),
             api: ApiSettings::default(),
             context: ContextSettings::default(),
+            hooks: HookSettings::default(),
             command: Vec::new(),
             timeout: Seconds(3600),
             silence_timeout: Seconds(900),

@@ -231,16 +231,17 @@ fn arguments_of_the_user_replace_the_defaults() {
     assert_eq!(
         args("claude", Conversation::New("ID"), &["--max-turns", "9"]),
         "-p --output-format stream-json --verbose --allowedTools Bash,Write,Edit,Read \
-         --permission-mode acceptEdits --model m --session-id ID --max-turns 9"
+         --permission-mode acceptEdits --model m --max-budget-usd 1.50 --session-id ID \
+         --max-turns 9"
     );
     assert_eq!(
         args(
             "claude",
             Conversation::Resumed("ID"),
-            &["--allowedTools=Read", "--permission-mode", "plan"]
+            &["--allowedTools=Read", "--permission-mode", "plan", "--max-budget-usd", "9"]
         ),
         "-p --output-format stream-json --verbose --model m --resume ID --allowedTools=Read \
-         --permission-mode plan"
+         --permission-mode plan --max-budget-usd 9"
     );
     assert_eq!(
         args("codex", Conversation::Resumed("ID"), &[]),

@@ -7,14 +7,30 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use longhaul_activities::process::start_in_background;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use crate::arguments::Batch;
+use crate::arguments::{Batch, Output};
 use crate::command::is_gone;
+use crate::document;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::Client;
 
 use super::{Asked, submit, wait};
+
+/// A batch that a process in the background runs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct DetachedDocument {
+    /// The id of the batch.
+    batch: String,
+    /// The number of projects in the file.
+    projects: usize,
+    /// The new process; absent: the process that ran the log already.
+    process: Option<u32>,
+    /// The file with the progress and the report of a new process.
+    log: Option<String>,
+}
 
 /// Time limit for a new process to accept the batch.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,8 +39,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     if let Some(access) = Client::reach_owner(data_dir, term::notice).await? {
         match submit(&access, asked).await {
             Ok(_) => {
-                term::say("the Longhaul that runs this log carries it on");
-                return Ok(Exit::Ok);
+                term::say("the Longhaul process that runs this log continues it");
+                return report(arguments, asked, None, None);
             }
             // The owner is exiting, so a new process must take the batch.
             Err(error) if is_gone(&error) => {}
@@ -37,14 +53,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     let path = folder.join(format!("{}.log", asked.id));
     let log = File::options().create(true).append(true).open(&path);
     let log = log.with_context(|| format!("cannot write {}", path.display()))?;
-    let file = std::path::absolute(&arguments.file).context("cannot tell where the file is")?;
-    let limits = arguments.limits.limits();
+    let file = std::path::absolute(arguments.file()?).context("cannot tell where the file is")?;
+    let limits = &arguments.limits;
     let numbers = [("--max-agents", limits.agents), ("--max-checks", limits.checks)];
+    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, number?)));
     let mut args: Vec<OsString> =
         vec!["--data-dir".into(), data_dir.into(), "batch".into(), file.into(), "--wait".into()];
-    args.extend(
-        numbers.into_iter().flat_map(|(name, number)| [name.into(), number.to_string().into()]),
-    );
+    args.extend(numbers.flat_map(|(name, number)| [name.into(), number.to_string().into()]));
     if let Some(junit) = &arguments.junit {
         args.extend(["--junit".into(), std::path::absolute(junit)?.into()]);
     }
@@ -54,15 +69,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         if let Some(access) = Client::at_owner(data_dir, term::notice).await
-            && wait::standing(&access, &asked.id).await.is_ok()
+            && wait::now(&access, &asked.id).await.is_ok()
         {
             let id = &asked.id;
             let log = path.display();
-            term::say(format!(
-                "batch {id}: process {} carries it on and writes to {log}",
-                process.id()
-            ));
-            return Ok(Exit::Ok);
+            term::say(format!("batch {id}: process {} runs it and writes to {log}", process.id()));
+            return report(arguments, asked, Some(process.id()), Some(log.to_string()));
         }
         if process.try_wait()?.is_some() {
             break;
@@ -70,7 +82,20 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     Err(anyhow::anyhow!(
-        "the process in the background did not take the batch over: see {}",
+        "the process in the background did not accept the batch: see {}",
         path.display()
     ))
+}
+
+fn report(
+    arguments: &Batch,
+    asked: &Asked,
+    process: Option<u32>,
+    log: Option<String>,
+) -> Result<Exit> {
+    if arguments.output == Output::Json {
+        let projects = asked.plan.projects.len();
+        document::print(DetachedDocument { batch: asked.id.clone(), projects, process, log })?;
+    }
+    Ok(Exit::Ok)
 }

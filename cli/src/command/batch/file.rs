@@ -95,7 +95,7 @@ pub(super) async fn read(path: &Path) -> Result<Asked> {
     }
     let plan = Plan { limits: file.limits, at_once: file.at_once, projects };
     plan.order().map_err(|error| wrong(error.to_string()))?;
-    Ok(Asked { id: file.batch, plan })
+    Ok(Asked { id: file.batch, plan, file: None })
 }
 
 /// The names of the projects: the given ones, or the names of their directories.

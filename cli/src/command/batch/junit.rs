@@ -1,85 +1,137 @@
-//! The report as JUnit XML.
+//! The report as JUnit XML: a suite for each project, a case for each feature.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use longhaul_workflows::projection::State;
-
+use anyhow::Result;
+use longhaul_engine::RunId;
 use longhaul_server::status::FeatureLine;
+use longhaul_server::views::{Name, Why, list};
+use longhaul_server::{BatchStanding, Client};
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::projection::State;
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+
+use crate::command::call;
 
 use super::report::{ProjectReport, Report};
 
-/// The whole document: a suite for each project, a case for each feature.
-pub(super) fn xml(report: &Report) -> String {
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let all = || report.projects.iter().flat_map(|project| &project.features);
-    let _ = writeln!(text, "<testsuites name=\"{}\" {}>", escaped(&report.batch), counts(all()));
-    for project in &report.projects {
-        suite(&mut text, project);
-    }
-    text.push_str("</testsuites>\n");
-    text
+/// The facts about features, by project and feature.
+pub(super) type AllFacts = BTreeMap<(String, String), Facts>;
+
+/// The facts about a feature that only its runs have.
+#[derive(Default)]
+pub(super) struct Facts {
+    /// The time from its first start to its last end.
+    time: Option<Duration>,
+    /// Why it has not passed, with the end of the output of the failed check or session.
+    output: String,
 }
 
-fn suite(text: &mut String, project: &ProjectReport) {
-    let name = escaped(&project.name);
-    let _ = writeln!(text, "  <testsuite name=\"{name}\" {}>", counts(project.features.iter()));
-    for feature in &project.features {
-        let case = format!("    <testcase classname=\"{name}\" name=\"{}\"", escaped(&feature.id));
-        let reason = feature.reason.as_deref().unwrap_or_default();
-        let first = escaped(reason.lines().next().unwrap_or_default());
-        let _ = match () {
-            () if feature.passes => writeln!(text, "{case}/>"),
-            () if is_failure(feature) => writeln!(
-                text,
-                "{case}>\n      <failure message=\"{first}\">{}</failure>\n    </testcase>",
-                escaped(reason)
-            ),
-            () => {
-                let why = if first.is_empty() { feature.status.to_string() } else { first };
-                writeln!(text, "{case}>\n      <skipped message=\"{why}\"/>\n    </testcase>")
-            }
-        };
+/// Reads the facts of all features.
+pub(super) async fn facts(client: &Client, standing: &BatchStanding) -> Result<AllFacts> {
+    let mut facts = AllFacts::new();
+    for document in standing.projects.values() {
+        let mut times = times(client, &document.project).await?;
+        for feature in &document.features {
+            let time = times.remove(&feature.id);
+            let output = output(client, &document.project, feature).await;
+            let key = (document.project.clone(), feature.id.clone());
+            facts.insert(key, Facts { time, output });
+        }
     }
-    text.push_str("  </testsuite>\n");
+    Ok(facts)
+}
+
+/// The whole document.
+pub(super) fn xml(report: &Report, facts: &AllFacts) -> Result<String> {
+    let mut junit = quick_junit::Report::new(report.batch.as_str());
+    let mut total = Duration::ZERO;
+    let none = Facts::default();
+    for project in &report.projects {
+        let mut suite = TestSuite::new(project.name.as_str());
+        let mut sum = Duration::ZERO;
+        for feature in &project.features {
+            let key = (project.project.clone(), feature.id.clone());
+            let facts = facts.get(&key).unwrap_or(&none);
+            sum += facts.time.unwrap_or_default();
+            suite.add_test_case(case(project, feature, facts));
+        }
+        suite.set_time(sum);
+        total += sum;
+        junit.add_test_suite(suite);
+    }
+    junit.set_time(total);
+    Ok(junit.to_string()?)
+}
+
+/// How long the runs of each feature took.
+async fn times(client: &Client, project: &str) -> Result<BTreeMap<String, Duration>> {
+    let mut times: BTreeMap<String, Duration> = BTreeMap::new();
+    let query = list::Query {
+        project: RunId::new(project.to_owned()).ok(),
+        kind: Some(FeatureWorkflow::NAME.into()),
+        limit: usize::MAX,
+        ..list::Query::default()
+    };
+    for run in call(client, query).await?.runs {
+        let took = run.ended_at.and_then(|ended_at| (ended_at - run.started_at).to_std().ok());
+        if let (Some(feature), Some(took)) = (run.header.feature, took) {
+            *times.entry(feature).or_default() += took;
+        }
+    }
+    Ok(times)
+}
+
+/// The explanation of a feature that has not passed.
+async fn output(client: &Client, project: &str, feature: &FeatureLine) -> String {
+    if feature.passes {
+        return String::new();
+    }
+    let of = RunId::new(project.to_owned()).ok();
+    let name = Name { text: feature.id.clone(), project: of, whole: true };
+    // A project that was refused is not in the log.
+    let Ok(document) = client.call(Why { name, list: None }).await else { return String::new() };
+    let lines = document.reasons.iter().flat_map(|reason| {
+        std::iter::once(reason.text.clone())
+            .chain(reason.remedy.iter().map(|remedy| format!("→ {remedy}")))
+            .chain(reason.output.iter().map(|line| format!("  {line}")))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn case(project: &ProjectReport, feature: &FeatureLine, facts: &Facts) -> TestCase {
+    let reason = feature.reason.as_deref().unwrap_or_default();
+    let first = match reason.lines().next().unwrap_or_default() {
+        "" => feature.status.as_str(),
+        first => first,
+    };
+    let text = if facts.output.is_empty() { reason } else { &facts.output };
+    let status = if feature.passes {
+        TestCaseStatus::success()
+    } else if is_failure(feature) {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+        status.set_message(first).set_type(feature.status.as_str()).set_description(text);
+        status
+    } else {
+        let mut status = TestCaseStatus::skipped();
+        status.set_message(first);
+        status
+    };
+    let mut case = TestCase::new(feature.id.as_str(), status);
+    case.set_classname(project.name.as_str());
+    if let Some(time) = facts.time {
+        case.set_time(time);
+    }
+    if !feature.passes && !text.is_empty() {
+        case.set_system_out(text);
+    }
+    if !feature.findings.is_empty() {
+        case.set_system_err(feature.findings.join("\n"));
+    }
+    case
 }
 
 fn is_failure(feature: &FeatureLine) -> bool {
-    feature.status == State::Blocked
-}
-
-fn counts<'a>(features: impl Iterator<Item = &'a FeatureLine>) -> String {
-    let (mut tests, mut failures, mut skipped) = (0, 0, 0);
-    for feature in features {
-        tests += 1;
-        failures += u32::from(is_failure(feature));
-        skipped += u32::from(!feature.passes && !is_failure(feature));
-    }
-    format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"")
-}
-
-/// Escapes a string for XML; characters that XML cannot contain become a question mark.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\n' | '\t' => escaped.push(c),
-            c if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') => escaped.push('?'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_xml_cannot_hold_is_replaced() {
-        assert_eq!(escaped("a<b> & \"c\"\n\u{1b}[31m"), "a&lt;b&gt; &amp; &quot;c&quot;\n?[31m");
-    }
+    matches!(feature.status, State::Blocked | State::Failed)
 }

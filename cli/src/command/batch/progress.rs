@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use chrono::{DateTime, Utc};
-use longhaul_workflows::projection::State;
+use longhaul_workflows::projection::{ProjectState, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::arguments::Shown;
 use crate::command::run::Progress;
 use crate::document;
+use longhaul_server::Client;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 
 /// A state change in a batch.
@@ -29,8 +30,8 @@ pub(in crate::command) struct ProgressLine {
 #[serde(untagged)]
 pub(super) enum Change {
     Project {
-        /// `waiting`, `working`, `passed`, `blocked`, `suspended` or `refused`.
-        state: String,
+        /// Its state.
+        state: ProjectState,
     },
     Feature {
         /// Its id.
@@ -57,9 +58,9 @@ pub(super) enum Changes {
 }
 
 impl Changes {
-    pub(super) fn new(shown: Shown) -> Self {
+    pub(super) fn new(shown: Shown, projects: usize) -> Self {
         match shown {
-            Shown::Text => Self::Text(Progress::new()),
+            Shown::Text => Self::Text(Progress::new(projects)),
             Shown::Jsonl => Self::Json(BTreeMap::new()),
             Shown::None => Self::None,
         }
@@ -70,8 +71,8 @@ impl Changes {
     }
 
     /// Shows the new state of a project.
-    pub(super) fn project(&mut self, name: &str, state: &str) -> Result<()> {
-        self.say(name, "", Change::Project { state: state.to_owned() })
+    pub(super) fn project(&mut self, name: &str, state: ProjectState) -> Result<()> {
+        self.say(name, "", Change::Project { state })
     }
 
     /// Shows the changed features of a project.
@@ -98,6 +99,13 @@ impl Changes {
         }
         known.insert(key, change.clone());
         document::print_line(ProgressLine { at: Utc::now(), project: project.to_owned(), change })
+    }
+
+    /// Draws the live display, if it is due.
+    pub(super) async fn tick(&mut self, client: &Client) {
+        if let Self::Text(progress) = self {
+            progress.tick(client).await;
+        }
     }
 
     pub(super) fn finish(&mut self) {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use longhaul_workflows::batch::ProjectState;
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::batch::EntryState;
+use longhaul_workflows::projection::{ProjectState, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,12 +34,16 @@ pub(super) struct ProjectReport {
     /// Its name in the batch.
     pub(super) name: String,
     /// Its id, which is also the id of its run.
-    project: String,
+    pub(super) project: String,
     /// The top of its checkout.
     root: String,
-    #[serde(flatten)]
-    #[schemars(with = "StateFields")]
+    /// Its state.
     pub(super) state: ProjectState,
+    /// Why it makes no progress, or what needs a person.
+    reason: Option<String>,
+    /// The state that the batch recorded.
+    #[serde(skip)]
+    entry: EntryState,
     /// Agents of projects with a higher value start first.
     priority: i64,
     /// Its labels.
@@ -52,25 +58,28 @@ pub(super) struct ProjectReport {
     pub(super) features: Vec<FeatureLine>,
 }
 
-/// The state of a project of a batch.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "the shape of `ProjectState`, for the schema alone")]
-struct StateFields {
-    /// `waiting`, `working`, `passed`, `blocked`, `suspended` or `refused`.
-    state: String,
-    /// Why it was refused.
-    #[schemars(default, skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-}
-
 impl Report {
     pub(super) fn new(batch: &str, done: Done) -> Self {
-        let Done { standing, documents, is_held } = done;
+        let Done { mut standing, is_held } = done;
         let mut projects = Vec::new();
-        for (entry, document) in standing.view.plan.projects.into_iter().zip(documents) {
-            let StatusDocument { project, root, counts, features, waits_on_next, .. } = document;
+        for entry in std::mem::take(&mut standing.view.plan.projects) {
+            let state = standing.state(&entry.name);
+            let Some(document) = standing.projects.remove(&entry.name) else { continue };
+            let StatusDocument { project, root, counts, features, waits_on_next, reason, .. } =
+                document;
+            let recorded = standing.states.remove(&entry.name).unwrap_or_default();
+            let reason = match &recorded {
+                EntryState::Refused { reason } => Some(reason.clone()),
+                EntryState::Waiting if !entry.after.is_empty() => {
+                    let after: Vec<&str> = entry.after.iter().map(FeatureId::as_str).collect();
+                    Some(format!("after {}", after.join(", ")))
+                }
+                _ => reason,
+            };
             projects.push(ProjectReport {
-                state: standing.states.get(&entry.name).cloned().unwrap_or_default(),
+                state,
+                reason,
+                entry: recorded,
                 name: entry.name.to_string(),
                 project,
                 root,
@@ -84,19 +93,19 @@ impl Report {
         }
         let mut counts = BTreeMap::new();
         for project in &projects {
-            *counts.entry(project.state.as_str()).or_default() += 1;
+            *counts.entry(State::from(project.state).word()).or_default() += 1;
         }
         Self { batch: batch.to_owned(), counts, is_held, projects }
     }
 
     /// The exit code of the started projects. Waiting projects count only if no project started.
     pub(super) fn exit(&self) -> Exit {
-        let exit = |project: &ProjectReport| match &project.state {
-            ProjectState::Waiting => None,
-            ProjectState::Passed => Some(Exit::Ok),
-            ProjectState::Blocked => Some(Exit::Finding),
-            ProjectState::Suspended | ProjectState::Working => Some(Exit::Suspended),
-            ProjectState::Refused { .. } => Some(Exit::Usage),
+        let exit = |project: &ProjectReport| match &project.entry {
+            EntryState::Waiting => None,
+            EntryState::Passed => Some(Exit::Ok),
+            EntryState::Blocked => Some(Exit::Finding),
+            EntryState::Suspended | EntryState::Working => Some(Exit::Suspended),
+            EntryState::Refused { .. } => Some(Exit::Usage),
         };
         let exits: Vec<Exit> = self.projects.iter().filter_map(exit).collect();
         let is_complete = exits.len() == self.projects.len();
@@ -117,12 +126,15 @@ impl Report {
                 project.name.clone(),
                 terminal.state(project.state.as_str()),
                 pass,
-                terminal::safe(&project.remark()),
+                terminal::safe(&first_line(project.reason.as_deref().unwrap_or_default())),
             ]
         };
         let rows: Vec<_> = self.projects.iter().map(row).collect();
-        let counts: Vec<_> =
-            self.counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        let counts: Vec<_> = self
+            .counts
+            .iter()
+            .map(|(state, count)| format!("{count} {}", state.replace('_', " ")))
+            .collect();
         let head = format!(
             "batch {}: {}, {}",
             self.batch,
@@ -134,23 +146,5 @@ impl Report {
             terminal.fitted(&head),
             terminal.table(&["PROJECT", "STATE", "PASS", ""], &rows)
         )
-    }
-}
-
-impl ProjectReport {
-    fn remark(&self) -> String {
-        match &self.state {
-            ProjectState::Refused { reason } => first_line(reason),
-            ProjectState::Waiting if !self.after.is_empty() => {
-                format!("after {}", self.after.join(", "))
-            }
-            ProjectState::Blocked | ProjectState::Suspended => {
-                let held = self.features.iter().filter(|line| line.needs_person);
-                let held: Vec<_> = held.map(|line| line.id.clone()).collect();
-                let next = self.waits_on_next.as_ref().filter(|_| held.is_empty());
-                next.map_or_else(|| held.join(", "), |reason| first_line(reason))
-            }
-            _ => String::new(),
-        }
     }
 }

@@ -4,46 +4,54 @@
 use std::path::Path;
 
 use anyhow::Result;
-use longhaul_workflows::batch::ProjectState;
 
+use crate::arguments::AtOnce;
 use crate::command::{call, owner, run};
 use crate::term;
-use longhaul_server::status::StatusDocument;
-use longhaul_server::{BatchStanding, BatchStatus, Client, Limits, Service};
+use longhaul_server::{BatchStanding, BatchStatus, Client, Service, Watch};
 
-use super::{Asked, Changes, submit};
+use super::junit::AllFacts;
+use super::{Asked, Changes, junit, submit};
 
 /// A settled batch, with the states of its projects in the order of the file.
 pub(super) struct Done {
     pub(super) standing: BatchStanding,
-    pub(super) documents: Vec<StatusDocument>,
     /// Whether it ended before it read the submission.
     pub(super) is_held: bool,
 }
 
-/// Submits a batch and waits for it; `None` if this process is asked to end.
+/// Submits a batch and waits for it; with the facts of its features for a report, if wanted.
+/// `None` if this process is asked to end.
 pub(super) async fn until_done(
     data_dir: &Path,
-    limits: Limits,
+    limits: &AtOnce,
     asked: &Asked,
     changes: &mut Changes,
-) -> Result<Option<Done>> {
+    with_facts: bool,
+) -> Result<Option<(Done, AllFacts)>> {
+    let facts = async |access: &Client, done: &Done| {
+        if with_facts { junit::facts(access, &done.standing).await } else { Ok(AllFacts::new()) }
+    };
     let work = async |access: &Client, service: Option<&Service>| {
         let submission = submit(access, asked).await?;
         let Some(service) = service else {
-            term::say("another Longhaul runs this log: it carries the batch on");
-            return watch(access, asked, &submission, changes).await;
+            term::say("another Longhaul process runs this log and the batch");
+            owner::change_limits(access, limits).await?;
+            let done = watch(access, asked, &submission, changes).await?;
+            let facts = facts(access, &done).await?;
+            return Ok((done, facts));
         };
         let mut others = run::Others::of(service, access);
         loop {
             let done = watch(access, asked, &submission, changes).await?;
+            let facts = facts(access, &done).await?;
             if others.may_go(&mut []).await? {
-                return Ok(done);
+                return Ok((done, facts));
             }
             tokio::time::sleep(run::LOOK).await;
         }
     };
-    owner::join_or_own(data_dir, limits, work).await
+    owner::join_or_own(data_dir, limits.limits(), work).await
 }
 
 async fn watch(
@@ -52,12 +60,12 @@ async fn watch(
     submission: &str,
     changes: &mut Changes,
 ) -> Result<Done> {
-    let mut watch = access.watch(BatchStatus { batch: asked.id.clone() }).await?;
-    while let Some(mut standing) = watch.next().await? {
+    let mut watch = access.watch(BatchStatus { batch: asked.id.clone(), all: false }).await?;
+    while let Some(standing) = next(&mut watch, access, changes).await? {
         for entry in &standing.view.plan.projects {
-            let state = standing.states.get(&entry.name).unwrap_or(&ProjectState::Waiting);
-            changes.project(entry.name.as_str(), state.as_str())?;
-            if let Some(document) = standing.projects.get(&entry.name) {
+            let document = standing.projects.get(&entry.name);
+            changes.project(entry.name.as_str(), standing.state(&entry.name))?;
+            if let Some(document) = document {
                 changes.features(entry.name.as_str(), document)?;
             }
         }
@@ -70,14 +78,29 @@ async fn watch(
                 ));
             }
             changes.finish();
-            let names = standing.view.plan.projects.iter().map(|entry| &entry.name);
-            let documents = names.filter_map(|name| standing.projects.remove(name)).collect();
-            return Ok(Done { standing, documents, is_held });
+            return Ok(Done { standing, is_held });
         }
     }
-    anyhow::bail!("no process carries the batch {} on", asked.id)
+    anyhow::bail!("no process runs the batch {}", asked.id)
 }
 
-pub(super) async fn standing(access: &Client, batch: &str) -> Result<BatchStanding> {
-    call(access, BatchStatus { batch: batch.to_owned() }).await
+/// The next status; the live display is drawn meanwhile.
+async fn next(
+    watch: &mut Watch<BatchStatus>,
+    access: &Client,
+    changes: &mut Changes,
+) -> Result<Option<BatchStanding>> {
+    let mut next = std::pin::pin!(watch.next());
+    loop {
+        changes.tick(access).await;
+        if let Ok(standing) = tokio::time::timeout(run::LOOK, &mut next).await {
+            return Ok(standing?);
+        }
+    }
+}
+
+/// The current states of all projects of a batch.
+pub(super) async fn now(access: &Client, batch: &str) -> Result<Done> {
+    let standing = call(access, BatchStatus { batch: batch.to_owned(), all: true }).await?;
+    Ok(Done { standing, is_held: false })
 }

@@ -11,11 +11,14 @@ use crate::document;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::views::{Describe, DescribeDocument};
+use longhaul_workflows::feature::{COPIED, FORKED_FROM};
 use longhaul_workflows::projection::{CheckRun, SegmentCause, Session, SessionState};
 
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
-    let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
-    let document = super::ask(data_dir, Describe(name)).await?;
+    let client = super::reach(data_dir).await?;
+    let run = super::named::target(&client, &arguments.target).await?;
+    let document = super::call(&client, Describe(super::named::exact(&run))).await?;
+    drop(client);
     match arguments.output {
         Output::Json => document::print(&document)?,
         Output::Table => {
@@ -90,8 +93,10 @@ fn facts(terminal: Terminal, document: &DescribeDocument) -> String {
         Some(remark) => format!("{state}: {}", terminal::safe(&remark)),
         None => state,
     };
+    let is_internal = |name: &str| [COPIED, FORKED_FROM].contains(&name);
+    let shown = run.labels.iter().filter(|(name, _)| !is_internal(name));
     let labels: Vec<String> =
-        run.labels.iter().map(|(key, value)| terminal::safe(&format!("{key}={value}"))).collect();
+        shown.map(|(key, value)| terminal::safe(&format!("{key}={value}"))).collect();
     let ancestors: Vec<String> = document.ancestors.iter().map(ToString::to_string).collect();
     let mailbox: Vec<String> =
         document.mailbox.iter().map(|entry| terminal::safe(&entry.action.to_string())).collect();
@@ -113,6 +118,7 @@ fn facts(terminal: Terminal, document: &DescribeDocument) -> String {
         ("Project", run.header.project.clone()),
         ("Feature", run.header.feature.clone()),
         ("Below", (!ancestors.is_empty()).then(|| ancestors.join(", "))),
+        ("Fork of", run.labels.get(FORKED_FROM).cloned()),
         ("Labels", (!labels.is_empty()).then(|| labels.join(", "))),
         ("Step", document.step.clone()),
         (
@@ -124,7 +130,7 @@ fn facts(terminal: Terminal, document: &DescribeDocument) -> String {
         ("Ended", took),
         ("Commit", document.commit.clone()),
         ("History", Some(history)),
-        ("Began anew", (!began.is_empty()).then(|| began.join(", "))),
+        ("Restarts", (!began.is_empty()).then(|| began.join(", "))),
         ("Cost", cost(document)),
     ];
     let shown = lines.into_iter().filter_map(|(name, value)| Some(line(terminal, name, &value?)));
@@ -183,7 +189,8 @@ fn ended(session: &Session) -> String {
 fn evidence(terminal: Terminal, check: &CheckRun) -> Vec<String> {
     let evidence = &check.evidence;
     let result = if check.passed {
-        terminal.paint(terminal::Colour::Green, "passed")
+        let passed = if evidence.reused { "passed (not repeated)" } else { "passed" };
+        terminal.paint(terminal::Colour::Green, passed)
     } else {
         terminal.paint(terminal::Colour::Red, &evidence.ending())
     };

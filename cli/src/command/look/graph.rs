@@ -19,6 +19,8 @@ use crate::term;
 use longhaul_server::views::{self, GraphDocument};
 use longhaul_workflows::projection::{ProjectView, State};
 
+pub(in crate::command) use text::{DagRow, dag_rows, sign};
+
 pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
     let document = document(data_dir, &Project::at(&arguments.dir).await?).await?;
     if arguments.output == Output::Json {
@@ -51,10 +53,12 @@ async fn document(data_dir: &Path, project: &Project) -> Result<GraphDocument> {
 /// The fill and border colours of a state.
 fn colours(state: State) -> (&'static str, &'static str) {
     match state {
-        State::Passed => ("#d7f0d9", "#2e7d32"),
+        State::Passed | State::Done => ("#d7f0d9", "#2e7d32"),
         State::Pending => ("#ffffff", "#616161"),
         State::Waiting => ("#f0f0f0", "#9e9e9e"),
-        State::Blocked | State::Failed | State::Cancelled => ("#fbdcdc", "#c62828"),
+        State::Blocked | State::Failed | State::Cancelled | State::NeedsAttention => {
+            ("#fbdcdc", "#c62828")
+        }
         State::Running | State::Paused | State::Parked => ("#d6e6fb", "#1565c0"),
     }
 }

@@ -27,9 +27,10 @@ pub(in crate::command) struct HistoryDocument {
 }
 
 pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
-    let mut name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
     let terminal = Terminal::here();
     let mut client = super::reach(data_dir).await?;
+    // A feature may start another run meanwhile, so keep its run.
+    let name = super::named::exact(&super::named::target(&client, &arguments.target).await?);
     let mut from = 0;
     let mut lines = Vec::new();
     loop {
@@ -42,8 +43,6 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
             }
             Err(error) => return Err(error),
         };
-        // A feature may start another run meanwhile, so keep the run of the first page.
-        name.text = happened.run.to_string();
         for event in happened.events {
             from = event.position + 1;
             match arguments.output {
@@ -63,8 +62,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
             }
             if arguments.follow && is_stopped {
                 term::say(format!(
-                    "{} is open, but no process runs it: `longhaul run` continues it",
-                    name.text
+                    "{} is open, but no process runs it: {} says how it continues",
+                    name.text,
+                    super::why_of(&name)
                 ));
                 return Ok(Exit::Suspended);
             }
@@ -102,6 +102,9 @@ async fn next(
 fn show(terminal: Terminal, arguments: &History, event: &Happened) {
     if arguments.output == Events::Jsonl {
         term::print_data(event.line.as_deref().unwrap_or_default());
+        return;
+    }
+    if event.words.is_empty() && !arguments.full {
         return;
     }
     let words = terminal::safe(&event.words);

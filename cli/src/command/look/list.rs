@@ -26,7 +26,7 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
         super::call(&access, query).await?
     } else {
         term::say(format!("there is no log in {}: nothing has run yet", data_dir.display()));
-        ListDocument { is_running: false, runs: Vec::new(), fitting: 0, next: None }
+        ListDocument { is_running: false, runs: Vec::new(), fitting: 0, superseded: 0, next: None }
     };
     match output {
         Listed::Json => {
@@ -43,6 +43,10 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
             }
         }
         Listed::Ids => document.runs.iter().for_each(|line| term::print(line.header.id())),
+    }
+    if document.superseded > 0 {
+        let count = terminal::counted(document.superseded as u64, "superseded run");
+        term::say(format!("{count} not shown: --all shows them"));
     }
     if let Some(next) = &document.next {
         let rest = document.fitting - document.runs.len();
@@ -63,6 +67,7 @@ fn query(arguments: List) -> Result<Query> {
         since: arguments.since,
         until: arguments.until,
         labels: arguments.label,
+        superseded: arguments.all,
         limit: arguments.limit as usize,
         after,
     })
@@ -82,7 +87,10 @@ fn row(terminal: Terminal, line: &RunLine) -> Vec<String> {
         .map(|ended_at| terminal::span(ended_at - line.started_at))
         .unwrap_or_default();
     let until = line.until.map(|until| format!("until {}", terminal::time(until)));
-    let remark = line.remark().map(|remark| terminal::safe(&remark)).or(until).unwrap_or_default();
+    let superseded = line.superseded_by.as_ref().map(|run| format!("superseded by {run}"));
+    let remark = line.remark().or(until);
+    let remark: Vec<String> = superseded.into_iter().chain(remark).collect();
+    let remark = terminal::safe(&remark.join("; "));
     vec![
         line.header.id().to_owned(),
         line.workflow.clone(),

@@ -1,29 +1,24 @@
 //! `longhaul logs`: prints the session output files of a run, or the conversations of its sessions.
 
 mod conversation;
+mod output;
 
-use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use longhaul_activities::process::run_folder_name;
-use longhaul_activities::session::Transcript;
 
 use super::terminal::counted;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::term;
-use crate::term::Cleaner;
+use longhaul_server::views::activity::output_file;
 use longhaul_server::views::{Describe, DescribeDocument, Name};
 use longhaul_server::{Watch, pruned};
 use longhaul_workflows::projection::Session;
 use longhaul_workflows::session::SessionWorkflow;
 
-/// Read buffer size.
-const PIECE: usize = 64 * 1024;
+pub(in crate::command) use output::SessionOutput;
 
 /// Poll interval of a followed file.
 const AGAIN: Duration = Duration::from_millis(200);
@@ -58,8 +53,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         }
         if !document.is_running {
             term::say(format!(
-                "{} is open, but no process runs it: `longhaul run` continues it",
-                follower.name.text
+                "{} is open, but no process runs it: {} says how it continues",
+                follower.name.text,
+                super::why_of(&follower.name)
             ));
             return Ok(Exit::Suspended);
         }
@@ -133,7 +129,8 @@ impl<'a> Follower<'a> {
         if let Some(session) = self.document.sessions.get(index).and_then(Session::own_run) {
             return conversation::show(self.data_dir, session, self.arguments.follow).await;
         }
-        let mut output = SessionOutput::new(self.arguments.raw);
+        let raw = self.arguments.raw;
+        let mut output = SessionOutput::default();
         loop {
             let session = self
                 .document
@@ -144,8 +141,9 @@ impl<'a> Follower<'a> {
             let data_dir = self.data_dir;
             let name = self.name.clone();
             let is_over = session.ended_at.is_some();
-            output.pass_on(log(data_dir, &name, &session))?;
-            if output.file.is_none() && is_over {
+            let run = longhaul_engine::RunId::new(name.text)?;
+            pass_on(&mut output, output_file(data_dir, &run, &session), raw)?;
+            if output.file().is_none() && is_over {
                 term::say("its output is not here any more");
             }
             if is_over || !self.arguments.follow || term::is_closed() || !self.document.is_running {
@@ -159,76 +157,27 @@ impl<'a> Follower<'a> {
                         break;
                     }
                     // Growth of a file causes no event, so poll.
-                    () = tokio::time::sleep(AGAIN) => output.pass_on(log(data_dir, &name, &session))?,
+                    () = tokio::time::sleep(AGAIN) => pass_on(&mut output, output_file(data_dir, &run, &session), raw)?,
                 }
             }
         }
     }
 }
 
-/// The output file of a session, with the shown length.
-struct SessionOutput {
-    raw: bool,
-    file: Option<(PathBuf, File)>,
-    /// Turns the output of a known agent into text.
-    transcript: Option<Transcript>,
-    cleaner: Cleaner,
-}
-
-impl SessionOutput {
-    fn new(raw: bool) -> Self {
-        Self { raw, file: None, transcript: None, cleaner: Cleaner::default() }
+/// Prints new output of a session.
+fn pass_on(output: &mut SessionOutput, path: Option<PathBuf>, raw: bool) -> Result<()> {
+    output.open(path);
+    if raw {
+        if let Some(file) = output.file() {
+            term::pass_on(file);
+        }
+        return Ok(());
     }
-
-    /// Shows new output. Another attempt of the session has another file.
-    fn pass_on(&mut self, path: Option<PathBuf>) -> Result<()> {
-        if self.file.as_ref().map(|(open, _)| open) != path.as_ref() {
-            let name = path.as_deref().and_then(Path::file_name).and_then(OsStr::to_str);
-            self.transcript = name.and_then(Transcript::of_log);
-            self.file = path.and_then(|path| File::open(&path).ok().map(|open| (path, open)));
-        }
-        match &mut self.file {
-            Some((_, open)) if self.raw => term::pass_on(open),
-            Some((_, open)) => pass_on(open, self.transcript.as_mut(), &mut self.cleaner)?,
-            None => {}
-        }
-        Ok(())
-    }
-}
-
-/// Prints new output without control sequences, that of a known agent as a transcript.
-fn pass_on(
-    file: &mut File,
-    mut transcript: Option<&mut Transcript>,
-    cleaner: &mut Cleaner,
-) -> Result<()> {
-    let mut piece = vec![0; PIECE];
-    loop {
-        let length = file.read(&mut piece).context("cannot read the output of the session")?;
-        if length == 0 || term::is_closed() {
-            return Ok(());
-        }
-        let text = match &mut transcript {
-            Some(transcript) => cleaner.clean(transcript.take(&piece[..length]).as_bytes()),
-            None => cleaner.clean(&piece[..length]),
-        };
+    while let Some(text) = output.read()? {
         term::pass_on(text.as_bytes());
+        if term::is_closed() {
+            break;
+        }
     }
-}
-
-/// The output file of a session: from its report, or the newest file of its call.
-fn log(data_dir: &Path, name: &Name, session: &Session) -> Option<PathBuf> {
-    if let Some(log) = &session.log {
-        return Some(log.into());
-    }
-    let run = longhaul_engine::RunId::new(name.text.clone()).ok()?;
-    let begins = format!("{}-", session.call);
-    let files = fs::read_dir(data_dir.join("logs").join(run_folder_name(&run))).ok()?;
-    let of_call = |file: &fs::DirEntry| {
-        let file = file.file_name().to_string_lossy().into_owned();
-        file.strip_prefix(&begins).is_some_and(|rest| rest.contains("-session"))
-    };
-    let files = files.flatten().filter(of_call);
-    let newest = files.max_by_key(|file| file.metadata().and_then(|data| data.created()).ok());
-    newest.map(|file| file.path())
+    Ok(())
 }

@@ -8,21 +8,25 @@ mod logs;
 mod session;
 mod tree;
 mod usage;
-mod why;
+pub(super) mod why;
 
 use std::path::Path;
 
 use anyhow::Result;
 
+pub(super) use graph::{DagRow, dag_rows, sign};
 pub(super) use history::HistoryDocument;
+pub(super) use logs::SessionOutput;
+pub(super) use session::transcript;
 
 use super::named::{self, name};
 use super::{call, explained, is_gone, reach, terminal};
 use crate::arguments::look::Look;
 use crate::exit::{self, Exit};
 use crate::term;
-use longhaul_server::Request;
+use longhaul_server::views::Name;
 use longhaul_server::views::list::RunLine;
+use longhaul_server::{Request, advice};
 use longhaul_workflows::projection::State;
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
@@ -50,9 +54,20 @@ fn is_usage(error: &anyhow::Error) -> bool {
     exit::of(error) == Exit::Usage
 }
 
+/// The command that explains a run or a feature, from any directory.
+fn why_of(name: &Name) -> String {
+    let text = match &name.project {
+        Some(project) if !name.text.starts_with(project.as_str()) => {
+            format!("{project}/{}", name.text)
+        }
+        _ => name.text.clone(),
+    };
+    advice::command(["why", text.as_str()])
+}
+
 /// Prints a hint that no process runs the log, if there is work.
 fn say_if_idle<'a>(is_running: bool, runs: impl IntoIterator<Item = &'a RunLine>) {
     if !is_running && runs.into_iter().any(|run| run.header.status == State::Running) {
-        term::say("no process runs this log now: `longhaul run` continues its runs");
+        term::say("no process runs this log now; `longhaul status --all` shows its projects");
     }
 }

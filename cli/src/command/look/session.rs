@@ -1,7 +1,7 @@
 //! `longhaul session list`, `show`, `transcript` and `handoff`.
 
 mod show;
-pub(super) mod transcript;
+pub(in crate::command) mod transcript;
 
 use std::path::Path;
 

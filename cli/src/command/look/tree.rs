@@ -6,8 +6,8 @@ use anyhow::Result;
 use longhaul_activities::git;
 
 use super::terminal::{self, Terminal};
-use crate::arguments::Output;
 use crate::arguments::look::Tree;
+use crate::arguments::{Output, Target};
 use crate::document;
 use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
@@ -16,14 +16,15 @@ use longhaul_server::views::Name;
 use longhaul_server::views::tree::Branch;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
-    let dir = arguments.target.as_deref().map_or(arguments.within.dir.as_path(), Path::new);
+    let Target { target, within } = &arguments.target;
+    let dir = target.as_deref().map_or(within.dir.as_path(), Path::new);
     let name = if dir.is_dir() {
         let never = || usage(format!("no project in {} has ever run", dir.display()));
         git::Checkout::containing(dir).await.map_err(failed)?;
         let project = Project::known_at(dir).await.ok_or_else(never)?;
         Name { text: project.id.to_string(), project: None, whole: false }
     } else {
-        super::name(&dir.to_string_lossy(), &arguments.within.dir).await?
+        super::name(&dir.to_string_lossy(), &within.dir).await?
     };
     let document = super::ask(data_dir, longhaul_server::views::Tree(name)).await?;
     match arguments.output {
@@ -53,6 +54,8 @@ fn text(terminal: Terminal, runs: &[Branch]) -> String {
             .as_deref()
             .map(|step| format!(": {}", terminal::safe(step)))
             .unwrap_or_default();
+        let superseded = run.run.superseded_by.as_ref().map(|_| " (superseded)");
+        let step = format!("{}{step}", superseded.unwrap_or_default());
         let rest = terminal::short(&step, room.saturating_sub(head.chars().count()).max(2));
         let rest =
             if terminal.is_narrow() && rest.chars().count() < 4 { String::new() } else { rest };

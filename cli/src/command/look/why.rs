@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use chrono::Utc;
 use longhaul_activities::{git, project};
+use longhaul_engine::RunId;
 use longhaul_workflows::backlog::Feature;
 
 use super::terminal::{self, Terminal};
-use crate::arguments::Output;
 use crate::arguments::look::Named;
+use crate::arguments::{Output, Target};
 use crate::document;
-use crate::exit::Exit;
+use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::Client;
@@ -30,38 +31,59 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
 
 /// The explanation by the log, or by the list for a feature that is not in the log.
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
-    let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
-    let list = listed(arguments).await.map(|(_, features)| features);
+    let Target { target, within } = &arguments.target;
+    let client = Client::reach(data_dir, term::notice).await?;
+    let is_dir = target.as_ref().is_none_or(|target| Path::new(target).is_dir());
+    if is_dir && let Some(client) = &client {
+        // A feature without a run may have the name of a directory.
+        let run = super::named::target(client, &arguments.target).await;
+        if let Ok(run) = run {
+            let why = Why { name: super::named::exact(&run), list: None };
+            return super::call(client, why).await.map_err(|error| never_run(error, &run));
+        }
+    }
+    let Some(target) = target else { return Err(crate::command::no_log(data_dir)) };
+    let name = super::name(target, &within.dir).await?;
+    let list = listed(&within.dir).await.map(|(_, features)| features);
     let why = Why { name, list };
-    let (error, has_run) = match Client::reach(data_dir, term::notice).await? {
+    let (error, has_run) = match client {
         None => (crate::command::no_log(data_dir), false),
         Some(access) => match super::call(&access, why).await {
             Ok(document) => return Ok(document),
             Err(error) => (error, true),
         },
     };
-    match of_list(arguments, has_run).await {
+    match of_list(target, &within.dir, has_run).await {
         Some(document) if super::is_usage(&error) => Ok(document),
         _ => Err(error),
     }
 }
 
+/// The error for a project that is not in the log.
+fn never_run(error: anyhow::Error, run: &RunId) -> anyhow::Error {
+    if super::is_usage(&error) {
+        return usage(format!("project {run} has not run yet: `longhaul run` starts it"));
+    }
+    error
+}
+
 /// The current list.
-async fn listed(arguments: &Named) -> Option<(PathBuf, Vec<Feature>)> {
-    let root = git::Checkout::containing(&arguments.one.within.dir).await.ok()?.top;
+async fn listed(dir: &Path) -> Option<(PathBuf, Vec<Feature>)> {
+    let root = git::Checkout::containing(dir).await.ok()?.top;
     let loaded = project::load(&root).await.ok()?;
     Some((root, loaded.features))
 }
 
-async fn of_list(arguments: &Named, has_run: bool) -> Option<WhyDocument> {
-    let (root, features) = listed(arguments).await?;
-    let feature = features.iter().find(|feature| feature.id.as_str() == arguments.one.run)?;
+async fn of_list(target: &str, dir: &Path, has_run: bool) -> Option<WhyDocument> {
+    let (root, features) = listed(dir).await?;
+    let feature = features.iter().find(|feature| feature.id.as_str() == target)?;
     let project = Project::at(&root).await.ok()?;
     let state = ProjectView::default().with_list(features.clone()).state(&feature.id);
-    Some(why::of_list(feature.id.as_str(), &project.id, state, has_run))
+    Some(why::of_list(feature.id.as_str(), &project.id, &root, state, has_run))
 }
 
-fn text(terminal: Terminal, document: &WhyDocument) -> String {
+/// The explanation as text for people.
+pub(in crate::command) fn text(terminal: Terminal, document: &WhyDocument) -> String {
     let run =
         document.header.run.as_ref().map(ToString::to_string).filter(|run| *run != document.about);
     let run = run.map(|run| format!(" ({run})")).unwrap_or_default();

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{below, counted, send};
 use crate::arguments::{Output, Prune};
-use crate::command::{reach, terminal};
+use crate::command::{confirmed, reach, terminal};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
@@ -49,8 +49,10 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     let statuses = arguments.status.iter().map(|status| status.state());
     let ended_before = Utc::now().checked_sub_signed(arguments.older_than).unwrap_or_default();
     let dry_run = arguments.dry_run;
-    let prune =
-        longhaul_server::Prune { scope, ended_before, statuses: statuses.collect(), dry_run };
+    let statuses = statuses.collect();
+    let prune = longhaul_server::Prune { scope, ended_before, statuses, dry_run };
+    let access =
+        if dry_run || arguments.yes { access } else { confirm(access, &prune, data_dir).await? };
     let Pruned { runs, files, bytes, problem } = send(access, prune).await?;
     let shrinks = !dry_run && !runs.is_empty();
     if shrinks && !in_use {
@@ -96,6 +98,22 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
         return Ok(Exit::Operational);
     }
     Ok(Exit::Ok)
+}
+
+/// Asks for confirmation of several runs. A person may take long, which must not block other
+/// commands, so the log is closed meanwhile.
+async fn confirm(
+    access: Client,
+    prune: &longhaul_server::Prune,
+    data_dir: &Path,
+) -> Result<Client> {
+    let dry_run = longhaul_server::Prune { dry_run: true, ..prune.clone() };
+    let count = send(access, dry_run).await?.runs.len();
+    if count > 1 {
+        let runs = counted(count as u64, "run");
+        confirmed(&format!("drop the histories of {runs}"), &format!("{runs} would be pruned"))?;
+    }
+    reach(data_dir).await
 }
 
 /// The size of the files below a directory.

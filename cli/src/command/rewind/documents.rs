@@ -8,7 +8,7 @@ use longhaul_server::Row;
 
 /// A new run that continues from a step of another one.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::command) struct ForkDocument<'a> {
+pub(in crate::command) struct ForkDocument {
     /// The new run.
     pub(super) run: String,
     /// The origin run.
@@ -19,18 +19,42 @@ pub(in crate::command) struct ForkDocument<'a> {
     pub(super) position: u64,
     /// The first commit of its work tree; absent: it starts without earlier work.
     pub(super) commit: Option<String>,
+    /// The passed features whose checks run again, because they depend on the feature.
+    pub(super) invalidates: Vec<String>,
     /// The requester.
-    pub(super) by: &'a str,
+    pub(super) by: String,
     /// The reason; may be empty.
-    pub(super) why: &'a str,
+    pub(super) why: String,
+}
+
+/// The forks of several runs.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct ForksDocument {
+    /// Whether it was a dry run.
+    pub(super) dry_run: bool,
+    /// The new runs.
+    pub(super) forks: Vec<ForkDocument>,
+    /// The runs that were not forked.
+    pub(super) refused: Vec<RefusedFork>,
+}
+
+/// A run that was not forked.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct RefusedFork {
+    /// The run.
+    pub(super) run: String,
+    /// Why.
+    pub(super) reason: String,
 }
 
 /// The result of a rollback.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct RollbackDocument<'a> {
+    /// Whether it was a dry run.
+    pub(super) dry_run: bool,
     /// The commit of the target branch.
     pub(super) to: String,
-    /// The ref that keeps the old tip.
+    /// The ref that keeps the old tip; empty in a dry run.
     pub(super) kept: String,
     /// The features that are pending again.
     pub(super) undone: Vec<String>,

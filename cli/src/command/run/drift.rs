@@ -1,5 +1,7 @@
 //! Warns before a run about differences between the log and the repository of a project.
 
+use std::path::Path;
+
 use longhaul_activities::git;
 use longhaul_activities::project::settings;
 
@@ -18,7 +20,7 @@ pub(super) async fn say(access: &Client, project: &Project) {
         && !status.root.is_empty()
     {
         let other = other_branch(project, &status).await;
-        for text in other.into_iter().chain(lost(project, &status).await) {
+        for text in other.into_iter().chain(lost(&project.root, &status).await) {
             term::say(text);
         }
     }
@@ -38,7 +40,7 @@ async fn other_branch(project: &Project, status: &StatusDocument) -> Option<Stri
 }
 
 /// The passed features with commits that were removed from the target branch.
-async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
+pub(in crate::command) async fn lost(root: &Path, status: &StatusDocument) -> Vec<String> {
     let landed = status
         .features
         .iter()
@@ -46,8 +48,7 @@ async fn lost(project: &Project, status: &StatusDocument) -> Vec<String> {
         .filter_map(|line| Some((line, line.commit.clone()?)));
     let landed: Vec<_> = landed.collect();
     let commits: Vec<&str> = landed.iter().map(|(_, commit)| commit.as_str()).collect();
-    let missing =
-        git::commits_not_in(&project.root, &commits, &status.target).await.unwrap_or_default();
+    let missing = git::commits_not_in(root, &commits, &status.target).await.unwrap_or_default();
     let lost = landed.iter().filter(|(_, commit)| missing.contains(commit));
     let lines = lost.map(|(line, commit)| {
         let short = commit.chars().take(10).collect::<String>();

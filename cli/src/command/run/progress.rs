@@ -1,19 +1,17 @@
-//! Progress on standard error: bars on a terminal, a line for each change otherwise.
+//! Progress on standard error: a line for each change, and a live display on a terminal.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::IsTerminal;
-use std::time::Duration;
-
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::command::status::{first_line, sessions_paused};
 use crate::command::terminal::safe;
+use crate::live::Live;
 use crate::term;
+use longhaul_server::Client;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 
 /// The last shown state of each feature of each project.
 pub(in crate::command) struct Progress {
-    bars: Option<Bars>,
+    live: Option<Live>,
     shown: BTreeMap<(String, String), String>,
     /// Why no session of a project starts.
     paused: BTreeMap<String, String>,
@@ -21,33 +19,28 @@ pub(in crate::command) struct Progress {
     begun: BTreeSet<String>,
 }
 
-struct Bars {
-    all: MultiProgress,
-    projects: BTreeMap<String, ProgressBar>,
-    features: BTreeMap<(String, String), ProgressBar>,
-}
-
 impl Progress {
-    pub(in crate::command) fn new() -> Self {
-        let bars = std::io::stderr().is_terminal().then(|| Bars {
-            all: MultiProgress::new(),
-            projects: BTreeMap::new(),
-            features: BTreeMap::new(),
-        });
-        Self { bars, shown: BTreeMap::new(), paused: BTreeMap::new(), begun: BTreeSet::new() }
+    /// Progress of a number of projects.
+    pub(in crate::command) fn new(projects: usize) -> Self {
+        Self {
+            live: Live::open(projects),
+            shown: BTreeMap::new(),
+            paused: BTreeMap::new(),
+            begun: BTreeSet::new(),
+        }
     }
 
     /// Shows the changes of a project.
     pub(in crate::command) fn show(&mut self, document: &StatusDocument) {
+        if let Some(live) = &mut self.live {
+            live.show(document);
+        }
         // Without --verbose, the features that passed earlier are only counted.
         let is_first = self.begun.insert(document.project.clone()) && !term::is_verbose();
         let passed = document.features.iter().filter(|line| is_first && line.passes).count();
         if passed > 0 {
-            let sentence = format!("{passed} of {} features passed already", document.counts.total);
-            match &self.bars {
-                Some(bars) => drop(bars.all.println(format!("  {sentence}"))),
-                None => plain(&document.project, &sentence),
-            }
+            let total = document.counts.total;
+            plain(&document.project, &format!("{passed} of {total} features passed already"));
         }
         self.show_pause(document);
         for line in &document.features {
@@ -58,16 +51,19 @@ impl Progress {
                 continue;
             }
             self.shown.insert(key, now.clone());
-            if is_first && line.passes {
+            // The display shows the current steps.
+            let is_current = self.live.is_some() && line.step.is_some() && !line.needs_person;
+            if (is_first && line.passes) || is_current {
                 continue;
             }
-            match &mut self.bars {
-                Some(bars) => bars.show_feature(&document.project, line, &now),
-                None => plain(&document.project, &format!("{}  {now}", line.id)),
-            }
+            plain(&document.project, &format!("{}  {now}", line.id));
         }
-        if let Some(bars) = &mut self.bars {
-            bars.show_project(document);
+    }
+
+    /// Draws the live display, if it is due.
+    pub(in crate::command) async fn tick(&mut self, client: &Client) {
+        if let Some(live) = &mut self.live {
+            live.tick(client).await;
         }
     }
 
@@ -81,23 +77,15 @@ impl Progress {
         let advice =
             if paused.needs_person { "; is the agent installed and logged in?" } else { "" };
         let now = format!("{}{advice}", safe(&sessions_paused(paused)));
-        if self.paused.get(&document.project) == Some(&now) {
-            return;
+        if self.paused.get(&document.project) != Some(&now) {
+            plain(&document.project, &now);
+            self.paused.insert(document.project.clone(), now);
         }
-        match &self.bars {
-            Some(bars) => drop(bars.all.println(format!("  {now}"))),
-            None => plain(&document.project, &now),
-        }
-        self.paused.insert(document.project.clone(), now);
     }
 
-    /// Removes the bars.
+    /// Removes the live display.
     pub(in crate::command) fn finish(&mut self) {
-        if let Some(bars) = self.bars.take() {
-            for bar in bars.features.values().chain(bars.projects.values()) {
-                bar.finish_and_clear();
-            }
-        }
+        self.live = None;
     }
 }
 
@@ -116,45 +104,4 @@ fn sentence(line: &FeatureLine) -> String {
 fn plain(project: &str, sentence: &str) {
     let time = chrono::Local::now().format("%H:%M:%S");
     term::say(format!("{time} {project} {sentence}"));
-}
-
-impl Bars {
-    fn show_project(&mut self, document: &StatusDocument) {
-        let bar = self.projects.entry(document.project.clone()).or_insert_with(|| {
-            let style = ProgressStyle::with_template(
-                "{prefix:.bold} [{bar:30}] {pos}/{len} passed{msg}  {elapsed}",
-            );
-            // A bar outside of the group would draw a line of its own.
-            let bar = self.all.add(ProgressBar::new(document.counts.total as u64));
-            bar.set_style(
-                style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "),
-            );
-            bar.set_prefix(document.project.clone());
-            bar
-        });
-        bar.set_length(document.counts.total as u64);
-        bar.set_position(document.counts.passed as u64);
-        let blocked = document.counts.blocked;
-        bar.set_message(if blocked == 0 { String::new() } else { format!(", {blocked} blocked") });
-    }
-
-    fn show_feature(&mut self, project: &str, line: &FeatureLine, sentence: &str) {
-        let key = (project.to_owned(), line.id.clone());
-        if line.step.is_none() {
-            if let Some(bar) = self.features.remove(&key) {
-                bar.finish_and_clear();
-            }
-            let _ = self.all.println(format!("  {:<16} {sentence}", line.id));
-            return;
-        }
-        let bar = self.features.entry(key).or_insert_with(|| {
-            let style = ProgressStyle::with_template("  {spinner} {prefix:<16} {wide_msg}");
-            let bar = self.all.add(ProgressBar::new_spinner());
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            bar.set_prefix(line.id.clone());
-            bar.enable_steady_tick(Duration::from_millis(120));
-            bar
-        });
-        bar.set_message(sentence.to_owned());
-    }
 }

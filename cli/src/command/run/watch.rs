@@ -56,7 +56,7 @@ pub(super) async fn watch(
     service: Option<&Service>,
     until: Until,
 ) -> Result<Seen> {
-    let mut progress = Progress::new();
+    let mut progress = Progress::new(ours.len());
     let mut others = service.map(|service| Others::of(service, access));
     let (mut updates, _tasks) = follow(access, &ours).await?;
     let mut documents: Vec<Option<StatusDocument>> = ours.iter().map(|_| None).collect();
@@ -68,6 +68,7 @@ pub(super) async fn watch(
             progress.show(&document);
             documents[index] = Some(document);
         }
+        progress.tick(access).await;
         let known = ours.iter_mut().zip(&documents);
         let settled: Vec<bool> = known
             .map(|(project, document)| {

@@ -1,5 +1,7 @@
 //! The report of an order, one line per run.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use longhaul_engine::{RequestedBy, RunId};
 use schemars::JsonSchema;
@@ -10,11 +12,11 @@ use crate::command::terminal;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
-use longhaul_server::Order;
+use longhaul_server::{Order, advice};
 
 /// The report of an order.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(in crate::command) struct ToldDocument<'a> {
+pub(in crate::command) struct OrderDocument<'a> {
     /// The verb, as on the command line.
     order: &'a str,
     /// The requester.
@@ -24,10 +26,10 @@ pub(in crate::command) struct ToldDocument<'a> {
     /// Whether it was a dry run.
     dry_run: bool,
     /// The named runs, or those that the filter selected.
-    runs: Vec<ToldLine<'a>>,
+    runs: Vec<OrderLine<'a>>,
 }
 
-impl<'a> ToldDocument<'a> {
+impl<'a> OrderDocument<'a> {
     /// A report with one receiver.
     pub(in crate::command) fn of_one(
         order: &'a str,
@@ -36,24 +38,43 @@ impl<'a> ToldDocument<'a> {
         request: &'a RequestedBy,
     ) -> Self {
         let RequestedBy { by, why } = request;
-        let line = ToldLine { asked: run, run, result: "told", waits, reason: None };
+        let line =
+            OrderLine { asked: run, run, result: OrderResult::Delivered, waits, reason: None };
         Self { order, by, why, dry_run: false, runs: vec![line] }
     }
 }
 
 /// The result for one run.
 #[derive(Debug, Serialize, JsonSchema)]
-struct ToldLine<'a> {
+struct OrderLine<'a> {
     /// The name as given; with a filter, the id.
     asked: &'a str,
     /// The id of the run; for an unresolved name, the name.
     run: &'a str,
-    /// `told`, `would_be_told`, `so_already`, `unknown`, `refused` or `held`.
-    result: &'a str,
+    /// The result.
+    result: OrderResult,
     /// Whether the order stays unread until a process runs the log.
     waits: bool,
     /// Why it had no effect or was refused, or the action that a person must take first.
     reason: Option<&'a str>,
+}
+
+/// The result of an order to one run.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum OrderResult {
+    /// The run received it.
+    Delivered,
+    /// A dry run: the run would receive it.
+    WouldBeDelivered,
+    /// The run is in the requested state already.
+    Unchanged,
+    /// There is no such run.
+    Unknown,
+    /// It does not apply to this run.
+    Refused,
+    /// A person must act first.
+    Held,
 }
 
 /// The result for one name.
@@ -65,12 +86,14 @@ pub(super) struct Line {
     pub(super) outcome: Outcome,
     /// Whether the order stays unread until a process runs the log.
     pub(super) waits: bool,
+    /// The checkout of its project.
+    pub(super) root: Option<String>,
 }
 
 pub(super) enum Outcome {
-    Told,
-    WouldBe,
-    SoAlready(String),
+    Delivered,
+    WouldDeliver,
+    Unchanged(String),
     Unknown(String),
     Refused(String),
     /// A person must act first.
@@ -78,8 +101,19 @@ pub(super) enum Outcome {
 }
 
 impl Line {
-    fn is_told(&self) -> bool {
-        matches!(self.outcome, Outcome::Told | Outcome::WouldBe | Outcome::SoAlready(_))
+    fn is_delivered(&self) -> bool {
+        matches!(self.outcome, Outcome::Delivered | Outcome::WouldDeliver | Outcome::Unchanged(_))
+    }
+
+    /// Whether it received the order now.
+    pub(super) fn has_received(&self) -> bool {
+        matches!(self.outcome, Outcome::Delivered)
+    }
+
+    /// Whether another line is about a run below its run.
+    fn covers(&self, other: &Self) -> bool {
+        let (Some(run), Some(other)) = (&self.run, &other.run) else { return false };
+        run != other && other.is_within(run.as_str())
     }
 
     fn name(&self) -> &str {
@@ -89,28 +123,28 @@ impl Line {
     fn shown(&self, order: &Order) -> String {
         let name = self.name();
         match &self.outcome {
-            Outcome::Told if self.waits => {
+            Outcome::Delivered if self.waits => {
                 format!("{name}  {}, when it is run again", order.done())
             }
-            Outcome::Told => format!("{name}  {}", order.done()),
-            Outcome::WouldBe => format!("{name}  would be {}", order.done()),
-            Outcome::SoAlready(reason) => format!("{name}  {reason}"),
+            Outcome::Delivered => format!("{name}  {}", order.done()),
+            Outcome::WouldDeliver => format!("{name}  would be {}", order.done()),
+            Outcome::Unchanged(reason) => format!("{name}  {reason}"),
             Outcome::Unknown(reason) | Outcome::Refused(reason) | Outcome::Held(reason) => {
-                format!("{name}  not told: {reason}")
+                format!("{name}  not {}: {reason}", order.done())
             }
         }
     }
 
-    fn told(&self) -> ToldLine<'_> {
+    fn document(&self) -> OrderLine<'_> {
         let (result, reason) = match &self.outcome {
-            Outcome::Told => ("told", None),
-            Outcome::WouldBe => ("would_be_told", None),
-            Outcome::SoAlready(reason) => ("so_already", Some(reason)),
-            Outcome::Unknown(reason) => ("unknown", Some(reason)),
-            Outcome::Refused(reason) => ("refused", Some(reason)),
-            Outcome::Held(reason) => ("held", Some(reason)),
+            Outcome::Delivered => (OrderResult::Delivered, None),
+            Outcome::WouldDeliver => (OrderResult::WouldBeDelivered, None),
+            Outcome::Unchanged(reason) => (OrderResult::Unchanged, Some(reason)),
+            Outcome::Unknown(reason) => (OrderResult::Unknown, Some(reason)),
+            Outcome::Refused(reason) => (OrderResult::Refused, Some(reason)),
+            Outcome::Held(reason) => (OrderResult::Held, Some(reason)),
         };
-        ToldLine {
+        OrderLine {
             asked: &self.asked,
             run: self.name(),
             result,
@@ -120,12 +154,37 @@ impl Line {
     }
 }
 
-/// 0: all received it; 5: some did; 3: none did, but a person can change that; 2: none did.
+/// The most names in an advised command.
+const MOST_NAMES: usize = 5;
+
+/// The command that continues what was stopped, or runs what no process runs.
+fn next(lines: &[Line], order: &Order) -> String {
+    let delivered = || lines.iter().filter(|line| line.is_delivered());
+    let roots = |lines: &mut dyn Iterator<Item = &Line>| -> BTreeSet<String> {
+        lines.filter_map(|line| line.root.clone()).collect()
+    };
+    let (verb, names, what) = match order {
+        Order::Cancel => {
+            let projects = delivered().filter(|line| line.root.is_some());
+            let top = projects.filter(|line| !lines.iter().any(|other| other.covers(line)));
+            ("resume", top.map(|line| line.name().to_owned()).collect(), "continues it")
+        }
+        Order::Terminate => ("run", roots(&mut delivered()), "continues it"),
+        _ => ("run", roots(&mut delivered().filter(|line| line.waits)), "runs it"),
+    };
+    if names.is_empty() || names.len() > MOST_NAMES {
+        return String::new();
+    }
+    format!("{} {what}", advice::command(std::iter::once(verb.to_owned()).chain(names)))
+}
+
+/// 0: all received it, or no run matches; 5: some did; 3: none did, but a person can change that; 2: none did.
 pub(super) fn exit(lines: &[Line]) -> Exit {
-    match lines.iter().filter(|line| line.is_told()).count() {
+    match lines.iter().filter(|line| line.is_delivered()).count() {
+        _ if lines.is_empty() => Exit::Ok,
         0 if lines.iter().any(|line| matches!(line.outcome, Outcome::Held(_))) => Exit::Suspended,
         0 => Exit::Usage,
-        told if told == lines.len() => Exit::Ok,
+        delivered if delivered == lines.len() => Exit::Ok,
         _ => Exit::Partial,
     }
 }
@@ -138,9 +197,9 @@ pub(super) fn print(
 ) -> Result<()> {
     match tell.output {
         Output::Json => {
-            let runs = lines.iter().map(Line::told).collect();
+            let runs = lines.iter().map(Line::document).collect();
             let RequestedBy { by, why } = request;
-            document::print(ToldDocument {
+            document::print(OrderDocument {
                 order: order.verb(),
                 by,
                 why,
@@ -150,14 +209,19 @@ pub(super) fn print(
         }
         Output::Table => {
             for line in lines {
-                if line.is_told() {
+                if line.is_delivered() {
                     terminal::print(line.shown(order));
                 } else {
                     term::say(line.shown(order));
                 }
             }
-            if lines.iter().any(Line::is_told) && !tell.dry_run {
-                term::say(order.remark());
+            if lines.iter().any(Line::is_delivered) && !tell.dry_run {
+                let remarks = [order.remark().to_owned(), next(lines, order)];
+                let remarks: Vec<String> =
+                    remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
+                if !remarks.is_empty() {
+                    term::say(remarks.join("; "));
+                }
             }
         }
     }

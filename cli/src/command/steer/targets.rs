@@ -1,13 +1,13 @@
 //! Resolves the targets of an order: names on the command line or standard input, or a filter.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::BufRead;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use longhaul_engine::RunId;
 
 use crate::arguments::Tell;
-use crate::command::{call, named};
+use crate::command::{call, confirmed, named};
 use crate::exit::usage;
 use longhaul_server::{self, Client, Order, SelectRuns};
 
@@ -20,7 +20,7 @@ pub(super) struct Target {
 }
 
 /// The names, with `-` replaced by the lines of standard input.
-pub(super) fn read_names(named: &[String]) -> Result<Vec<String>> {
+pub(in crate::command) fn read_names(named: &[String]) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for name in named {
         if name != "-" {
@@ -75,13 +75,5 @@ async fn target(access: &Client, name: &str, dir: &Path) -> Result<Target> {
 /// Asks for confirmation of several runs; refuses without a terminal.
 pub(super) fn confirm(count: usize, order: &Order) -> Result<()> {
     let verb = order.verb();
-    if !std::io::stdin().is_terminal() {
-        return Err(usage(format!(
-            "{count} runs are meant: say --yes to {verb} them all, or look with --dry-run"
-        )));
-    }
-    let _ = write!(std::io::stderr(), "{verb} {count} runs? [y/N] ");
-    let mut word = String::new();
-    std::io::stdin().lock().read_line(&mut word).context("cannot read the answer")?;
-    if matches!(word.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(usage("no run was told")) }
+    confirmed(&format!("{verb} {count} runs"), &format!("{count} runs are selected"))
 }

@@ -1,11 +1,21 @@
 //! Why a batch makes no progress: the obstacles of its projects.
 
+use std::collections::BTreeMap;
+
 use longhaul_engine::{RunId, StoreError};
-use longhaul_workflows::batch::{BatchView, Entry, ProjectState};
+use longhaul_workflows::batch::{BatchView, Entry, EntryState};
 
 use super::super::View;
 use super::{Kind, Reason};
+use crate::advice;
+use crate::batches::SubmitBatch;
 use crate::status;
+
+/// The command that continues a batch, if the file of the batch is known.
+pub(super) fn continues_batch(labels: &BTreeMap<String, String>) -> Option<String> {
+    let file = labels.get(SubmitBatch::FILE)?;
+    Some(format!("{} continues it", advice::command(["batch", file])))
+}
 
 impl View<'_> {
     /// One reason for each unfinished project; those that need a person come first.
@@ -18,7 +28,7 @@ impl View<'_> {
             .plan;
         let mut reasons = Vec::new();
         for entry in &plan.projects {
-            let state = read(&ProjectState::key(&entry.name))
+            let state = read(&EntryState::key(&entry.name))
                 .and_then(|state| state.read().ok())
                 .unwrap_or_default();
             reasons.extend(self.of_entry(entry, &state).await?);
@@ -34,11 +44,10 @@ impl View<'_> {
         // Projects that need a person do so without a process; the others wait for the batch to
         // run.
         if !self.is_running && reasons.iter().any(|reason| reason.kind != Kind::Done) {
-            let name = batch.as_str().split_once('/').map_or(batch.as_str(), |(_, name)| name);
-            let remedy =
-                format!("`longhaul batch FILE` continues it, where FILE is that of `{name}`");
-            reasons
-                .push(Reason::of(Kind::NotRunning, "No process runs it now.").with_remedy(remedy));
+            let reason = Reason::of(Kind::NotRunning, "No process runs it now.");
+            let summary = self.store.summary(batch).await?;
+            let again = summary.and_then(|summary| continues_batch(&summary.labels));
+            reasons.push(Reason { remedy: again, ..reason });
         }
         Ok(reasons)
     }
@@ -46,36 +55,37 @@ impl View<'_> {
     async fn of_entry(
         &self,
         entry: &Entry,
-        state: &ProjectState,
+        state: &EntryState,
     ) -> Result<Option<Reason>, StoreError> {
         let name = &entry.name;
         let root = &entry.project.root;
         let kind = match state {
-            ProjectState::Passed => return Ok(None),
-            ProjectState::Waiting if entry.after.is_empty() => {
+            EntryState::Passed => return Ok(None),
+            EntryState::Waiting if entry.after.is_empty() => {
                 return Ok(Some(Reason::of(Kind::Next, format!("{name} has not started yet."))));
             }
-            ProjectState::Waiting => {
+            EntryState::Waiting => {
                 let after: Vec<String> = entry.after.iter().map(ToString::to_string).collect();
                 let text = format!("{name} waits until all features of {} pass.", after.join(", "));
                 return Ok(Some(Reason::of(Kind::Dependency, text)));
             }
-            ProjectState::Working => {
+            EntryState::Working => {
                 let was = if self.is_running { "is" } else { "was" };
                 return Ok(Some(Reason::of(
                     Kind::Working,
                     format!("{name} {was} being worked on."),
                 )));
             }
-            ProjectState::Refused { reason } => {
+            EntryState::Refused { reason } => {
                 let reason =
                     Reason::of(Kind::List, format!("{name} cannot be worked on: {reason}"));
-                return Ok(Some(
-                    reason.with_remedy(format!("`longhaul doctor {root}` looks for more")),
-                ));
+                return Ok(Some(reason.with_remedy(format!(
+                    "{} looks for more",
+                    advice::command(["doctor", root])
+                ))));
             }
-            ProjectState::Blocked => Kind::Blocked,
-            ProjectState::Suspended => Kind::Message,
+            EntryState::Blocked => Kind::Blocked,
+            EntryState::Suspended => Kind::Message,
         };
         let project = RunId::new(entry.project.id.clone()).ok();
         let held = match project {
@@ -85,12 +95,11 @@ impl View<'_> {
         let (features, reasons): (Vec<String>, Vec<String>) = held.into_iter().unzip();
         let details =
             if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
-        let word = state.as_str();
-        let reason = Reason::of(kind, format!("{name} is {word}{details}."));
+        let reason = Reason::of(kind, format!("{name} needs attention{details}."));
         Ok(Some(
             reason
                 .with_features(features)
-                .with_remedy(format!("`longhaul status {root}` says more")),
+                .with_remedy(format!("{} says more", advice::command(["status", root]))),
         ))
     }
 

@@ -10,6 +10,7 @@ use longhaul_workflows::projection::{ProjectView, State};
 use super::super::{Header, View};
 use super::reason::sentence;
 use super::{Kind, Reason, WhyDocument, project};
+use crate::advice;
 use crate::head::RunHead;
 
 impl View<'_> {
@@ -27,11 +28,16 @@ impl View<'_> {
         };
         let state = view.state(feature);
         let run = view.feature(feature).and_then(|feature| feature.run.clone());
+        let mut status = state;
         let mut reasons = match (state, &run) {
-            (State::Running, Some(run)) => self.why_run(run).await?.reasons,
+            (State::Running, Some(run)) => {
+                let of_run = self.why_run(run).await?;
+                status = of_run.header.status;
+                of_run.reasons
+            }
             (State::Running, None) => Vec::new(),
             (State::Blocked, _) => self.why_blocked(feature, &view).await?,
-            (State::Passed, _) => why_done(feature, &view),
+            (State::Passed, _) => why_done(project, feature, &view),
             _ => self.why_pending(project, feature, &view, head.as_ref()),
         };
         let pending = head.map(|head| head.pending()).unwrap_or_default();
@@ -41,7 +47,7 @@ impl View<'_> {
         reasons.extend(of_feature.map(Reason::pending));
         let project = Some(project.to_string());
         let id = Some(feature.to_string());
-        let header = Header { project, feature: id, run, status: state };
+        let header = Header { project, feature: id, run, status };
         Ok(WhyDocument { about: feature.to_string(), header, reasons })
     }
 
@@ -62,7 +68,8 @@ impl View<'_> {
             }
         }
         let why = known.and_then(|known| known.reason.as_deref()).unwrap_or("no reason was given");
-        let again = format!("`longhaul feature unblock {feature}` tries it");
+        let root = root(view);
+        let again = format!("{} tries it", advice::feature("unblock", feature.as_str(), root));
         Ok(vec![
             Reason::of(Kind::Blocked, format!("It is blocked: {}", sentence(why)))
                 .with_remedy(again),
@@ -76,11 +83,11 @@ impl View<'_> {
         view: &ProjectView,
         head: Option<&RunHead>,
     ) -> Vec<Reason> {
-        let mut reasons = dependencies(feature, view);
+        let mut reasons = dependencies(project, feature, view);
         if let Some(Status::Paused(request)) = head.map(|head| &head.summary.status) {
             reasons.push(Reason::paused("The project was", project.as_str(), request));
         }
-        let of_project = project::reasons(view).into_iter();
+        let of_project = project::reasons(view, project).into_iter();
         reasons
             .extend(of_project.filter(|reason| matches!(reason.kind, Kind::Halted | Kind::List)));
         if let Some(stop) = self.stuck.get(project) {
@@ -92,18 +99,24 @@ impl View<'_> {
         // Where a person must act, another `longhaul run` does not help.
         let needs_person = |reason: &Reason| reason.remedy.is_some() || reason.kind == Kind::List;
         if !self.is_running && !reasons.iter().any(needs_person) {
-            reasons.push(Reason::not_running());
+            reasons.push(Reason::not_running(root(view)));
         }
         reasons
     }
 }
 
-fn why_done(feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
+fn why_done(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
     let Some(known) = view.feature(feature) else { return Vec::new() };
     let commit = short(known.commit.as_deref().unwrap_or_default());
     let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {commit}."));
-    let waits = project::reasons(view).into_iter().filter(|reason| reason.kind == Kind::Checkout);
+    let waits =
+        project::reasons(view, project).into_iter().filter(|reason| reason.kind == Kind::Checkout);
     std::iter::once(done).chain(waits).chain(Reason::noticed(&known.findings)).collect()
+}
+
+/// The checkout of a project.
+fn root(view: &ProjectView) -> &str {
+    view.summary.as_ref().map_or("", |summary| summary.root.as_str())
 }
 
 /// Why a ready feature has not started.
@@ -124,14 +137,14 @@ fn why_workable(feature: &FeatureId, view: &ProjectView) -> Reason {
 }
 
 /// The unpassed ends of all chains of dependencies; each end once, by the shortest chain.
-fn dependencies(feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
+fn dependencies(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let mut seen = BTreeSet::from([feature]);
     let mut open = VecDeque::from([vec![feature]]);
     while let Some(chain) = open.pop_front() {
         let last = chain.last().copied().unwrap_or(feature);
         if chain.len() > 1 && view.state(last) != State::Waiting {
-            reasons.push(dependency(&chain, last, view));
+            reasons.push(dependency(project, &chain, last, view));
             continue;
         }
         for next in view.missing(last) {
@@ -143,7 +156,12 @@ fn dependencies(feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
     reasons
 }
 
-fn dependency(chain: &[&FeatureId], last: &FeatureId, view: &ProjectView) -> Reason {
+fn dependency(
+    project: &RunId,
+    chain: &[&FeatureId],
+    last: &FeatureId,
+    view: &ProjectView,
+) -> Reason {
     let chain: Vec<String> = chain.iter().map(ToString::to_string).collect();
     let through = match &chain[1..chain.len() - 1] {
         [] => String::new(),
@@ -161,6 +179,8 @@ fn dependency(chain: &[&FeatureId], last: &FeatureId, view: &ProjectView) -> Rea
         return reason;
     }
     reason.with_remedy(format!(
-        "`longhaul why {last}` says more; `longhaul feature unblock {last}` tries it again"
+        "{} says more; {} tries it again",
+        advice::command(["why", &format!("{project}/{last}")]),
+        advice::feature("unblock", last.as_str(), root(view)),
     ))
 }

@@ -1,13 +1,14 @@
 //! Texts of the reasons.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{FailureKind, RequestedBy};
+use longhaul_engine::{FailureKind, RequestedBy, RunId};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::narrative::{by, clock, short};
 use longhaul_workflows::project::SessionsPaused;
 use longhaul_workflows::projection::{AuditEntry, CheckRun, MailboxEntry, Waits};
 
 use super::{Kind, Reason};
+use crate::advice;
 
 /// How many lines of the output of a check are shown.
 const LINES: usize = 12;
@@ -48,9 +49,13 @@ impl Reason {
         findings.iter().map(reason).collect()
     }
 
-    pub(super) fn not_running() -> Self {
-        Self::of(Kind::NotRunning, "No process runs it now.")
-            .with_remedy("`longhaul run` continues it")
+    /// No process runs it; `root`: the checkout of its project.
+    pub(super) fn not_running(root: &str) -> Self {
+        let reason = Self::of(Kind::NotRunning, "No process runs it now.");
+        if root.is_empty() {
+            return reason;
+        }
+        reason.with_remedy(format!("{} continues it", advice::run(root)))
     }
 
     pub(super) fn paused(what: &str, target: &str, request: &RequestedBy) -> Self {
@@ -59,10 +64,10 @@ impl Reason {
             .with_remedy(format!("`longhaul resume {target}` resumes it"))
     }
 
-    pub(super) fn halted(request: &RequestedBy) -> Self {
+    pub(super) fn halted(request: &RequestedBy, root: &str) -> Self {
         Self::of(Kind::Halted, format!("The project was cancelled{}.", by(request)))
             .asked_by(request)
-            .with_remedy("`longhaul run` continues it")
+            .with_remedy(format!("{} continues it", advice::run(root)))
     }
 
     /// A request of a person that is unread.
@@ -124,9 +129,9 @@ impl Reason {
     }
 
     /// An unavailable agent.
-    pub(super) fn outage(paused: &SessionsPaused) -> Self {
-        let (reason, remedy) =
-            (paused.reason.trim_end_matches('.'), "`longhaul resume PROJECT` probes it at once");
+    pub(super) fn outage(paused: &SessionsPaused, project: &RunId) -> Self {
+        let reason = paused.reason.trim_end_matches('.');
+        let remedy = format!("{} probes it at once", advice::on("resume", project));
         match paused.until {
             Some(until) => {
                 let text = format!("No session begins until {}, because {reason}.", clock(until));
@@ -137,16 +142,21 @@ impl Reason {
     }
 
     /// A failed check, with the end of its output.
-    pub(super) fn gate(check: &CheckRun) -> Self {
+    pub(super) fn gate(check: &CheckRun, run: &RunId) -> Self {
         let evidence = &check.evidence;
+        let (kind, what) =
+            if evidence.is_setup { (Kind::Setup, "set-up") } else { (Kind::Gate, "check") };
         let text = format!(
-            "The check `{}` failed on {} ({}): {}.",
+            "The {what} `{}` failed on {} ({}): {}.",
             evidence.command,
             short(&evidence.commit),
             check.step,
             evidence.ending()
         );
-        Self::of(Kind::Gate, text).with_output(&evidence.output_tail)
+        let again = advice::on("resume", run);
+        let remedy = format!("correct the script or what it needs, commit that, then {again}");
+        let remedy = evidence.is_setup.then_some(remedy);
+        Self { remedy, ..Self::of(kind, text) }.with_output(&evidence.output_tail)
     }
 
     /// Adds the end of an output.

@@ -1,20 +1,20 @@
 //! Why a run makes no progress, or its outcome.
 
-use longhaul_engine::{Activity, EventKind, RunId, Status, StoreError};
+use longhaul_engine::{Activity, EventKind, RunId, Status, StoreError, Summary};
+use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts::RunSession;
 use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress, FeatureWorkflow};
 use longhaul_workflows::narrative::{clock, short};
 use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow};
-use longhaul_workflows::projection::{ProjectView, RunView, State, Waits};
+use longhaul_workflows::projection::{ProjectView, RunView, Waits};
 
 use super::super::View;
 use super::super::list::RunLine;
-use super::{Kind, Reason, WhyDocument, project};
+use super::{Kind, Reason, WhyDocument, batch, project};
+use crate::advice;
 use crate::head::RunHead;
-
-/// The steps in which a feature waits for the merge lease.
-const WAITING_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the target"];
+use crate::status;
 
 impl View<'_> {
     pub(crate) async fn why_run(&self, run: &RunId) -> Result<WhyDocument, StoreError> {
@@ -24,7 +24,8 @@ impl View<'_> {
         let line = self.line(run.clone(), head.summary.clone()).await?;
         let view = RunView::of(&self.store.read(run, head.summary.origin).await?);
         let mut reasons = if head.summary.status.is_terminal() {
-            outcome_reasons(&line, &head.summary.status, &view)
+            let again = self.again(run, &line, &head.summary).await?;
+            outcome_reasons(run, again, &head.summary.status, &view)
         } else {
             self.reasons(run, &line, &head, &view).await?
         };
@@ -33,9 +34,55 @@ impl View<'_> {
             matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning)
         };
         if !self.is_running && line.ended_at.is_none() && !reasons.iter().any(is_told) {
-            reasons.push(Reason::not_running());
+            let project = line.header.project.clone().and_then(|id| RunId::new(id).ok());
+            let root = match project {
+                Some(project) => status::known_root(self.store, &project).await?,
+                None => None,
+            };
+            reasons.push(Reason::not_running(&root.unwrap_or_default()));
         }
         Ok(WhyDocument { about: run.to_string(), header: line.header, reasons })
+    }
+
+    /// The remedy for a closed run.
+    async fn again(
+        &self,
+        run: &RunId,
+        line: &RunLine,
+        summary: &Summary,
+    ) -> Result<Option<String>, StoreError> {
+        if line.workflow == BatchWorkflow::NAME {
+            return Ok(batch::continues_batch(&summary.labels));
+        }
+        if let Some(next) = &line.superseded_by {
+            return Ok(Some(format!("{} says what came of the next run", advice::on("why", next))));
+        }
+        let project = line.header.project.clone().and_then(|id| RunId::new(id).ok());
+        let Some(project) = project else { return Ok(None) };
+        let view = self.project_view(&project).await?;
+        let root = view.summary.as_ref().map(|summary| summary.root.as_str()).unwrap_or_default();
+        let again = || format!("{} continues it", advice::run(root));
+        let Some(feature) = line.header.feature.clone().and_then(|id| FeatureId::new(id).ok())
+        else {
+            return Ok(Some(again()));
+        };
+        Ok(match view.feature(&feature).map(|known| known.status) {
+            Some(FeatureStatus::Completed) => None,
+            Some(FeatureStatus::Blocked | FeatureStatus::InProgress)
+                if summary.pruned.is_some() =>
+            {
+                Some(format!(
+                    "{} tries it again",
+                    advice::feature("unblock", feature.as_str(), root)
+                ))
+            }
+            Some(FeatureStatus::Blocked | FeatureStatus::InProgress) => Some(format!(
+                "{} tries it again; {} lists the steps from which `fork` can continue",
+                advice::on("resume", run),
+                advice::on("checkpoints", run),
+            )),
+            _ => Some(again()),
+        })
     }
 
     async fn reasons(
@@ -51,7 +98,8 @@ impl View<'_> {
                 Kind::Stuck,
                 format!("It cannot go on in the process that runs it: {stop}"),
             );
-            reasons.push(reason.with_remedy("`longhaul history` shows the recorded events"));
+            let history = advice::on("history", run);
+            reasons.push(reason.with_remedy(format!("{history} shows the recorded events")));
         }
         match &head.summary.status {
             Status::Paused(request) => {
@@ -59,7 +107,9 @@ impl View<'_> {
             }
             Status::Parked(effect) => {
                 let settle = format!(
-                    "`longhaul reconcile {run} --landed` or `--not-landed` says what became of it"
+                    "{} or {} says what became of it",
+                    advice::command(["reconcile", run.as_str(), "--landed"]),
+                    advice::command(["reconcile", run.as_str(), "--not-landed"]),
                 );
                 let text = format!("The run is parked: {effect}.");
                 reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
@@ -74,13 +124,13 @@ impl View<'_> {
                     matches!(head.summary.status, Status::Waiting { machine: Some(_), .. });
                 reasons
                     .extend(view.waits.as_ref().filter(|_| waits_for_machine).map(Reason::waits));
-                reasons.extend(project::reasons(&self.project_view(run).await?));
+                reasons.extend(project::reasons(&self.project_view(run).await?, run));
             }
             BatchWorkflow::NAME => reasons.extend(self.batch_reasons(run).await?),
             _ if !is_held => reasons.push(self.doing(run, line, view).await?),
             _ => {}
         }
-        reasons.extend(view.failed_check().map(Reason::gate));
+        reasons.extend(view.failed_check().map(|check| Reason::gate(check, run)));
         Ok(reasons)
     }
 
@@ -100,7 +150,7 @@ impl View<'_> {
             Some(project) => self.project_view(&project).await?,
             None => ProjectView::default(),
         };
-        if let Some(reason) = held_by_project(run, &project) {
+        if let Some(reason) = held_by_project(run, &project, line) {
             return Ok(reason);
         }
         if let Some(reason) = self.of_session(run, line, view).await? {
@@ -109,7 +159,9 @@ impl View<'_> {
         let is_feature = line.workflow == FeatureWorkflow::NAME;
         let step = view.progress.step.as_str();
         match &view.waits {
-            Some(Waits::Message { .. }) if is_feature && WAITING_FOR_TURN.contains(&step) => {
+            Some(Waits::Message { .. })
+                if is_feature && FeatureProgress::WAITS_FOR_TURN.contains(&step) =>
+            {
                 Ok(turn(line, project.summary.as_ref()))
             }
             Some(Waits::Message { .. })
@@ -117,7 +169,8 @@ impl View<'_> {
             {
                 let text =
                     "Its checks passed; a person has to agree before it is merged.".to_owned();
-                let remedy = format!("`longhaul approve {run}` or `longhaul deny {run} --why …`");
+                let remedy =
+                    format!("`longhaul approve {run}` or `longhaul deny {run} --why TEXT`");
                 Ok(Reason::of(Kind::Approval, text).with_remedy(remedy))
             }
             Some(Waits::Call { name, since }) => {
@@ -126,7 +179,8 @@ impl View<'_> {
             }
             Some(waits) => Ok(Reason::waits(waits)),
             None if is_feature && step.starts_with("session") && self.is_running => {
-                self.pool().await
+                let root = project.summary.map(|summary| summary.root).unwrap_or_default();
+                self.pool(root).await
             }
             None if step.is_empty() => Ok(self.working("the last step in its history")),
             None => Ok(self.working(step)),
@@ -138,14 +192,11 @@ impl View<'_> {
         if self.is_running {
             return Reason::of(Kind::Working, format!("It is working: {what}."));
         }
-        Reason {
-            text: format!("No process runs it now; it was at: {what}."),
-            ..Reason::not_running()
-        }
+        Reason::of(Kind::Working, format!("It was at: {what}."))
     }
 
     /// A session that waits for a place in the pool of agents.
-    async fn pool(&self) -> Result<Reason, StoreError> {
+    async fn pool(&self, root: String) -> Result<Reason, StoreError> {
         let mut at_work = Vec::new();
         for (run, summary) in self.store.runs("").await? {
             if summary.workflow != FeatureWorkflow::NAME || summary.status != Status::Running {
@@ -164,19 +215,22 @@ impl View<'_> {
         }
         let text =
             format!("It waits for a free place among the agents: {} at work.", at_work.len());
+        let more = (at_work.len() + 1).to_string();
         let reason = Reason::of(Kind::Pool, text).with_features(at_work);
-        Ok(reason.with_remedy("`longhaul run --max-agents` says how many there are"))
+        let words = ["run", root.as_str(), "--max-agents", more.as_str()];
+        Ok(reason.with_remedy(format!("{} lets more work at once", advice::command(words))))
     }
 }
 
 /// Why its project has no session for it.
-fn held_by_project(run: &RunId, project: &ProjectView) -> Option<Reason> {
+fn held_by_project(run: &RunId, project: &ProjectView, line: &RunLine) -> Option<Reason> {
+    let id = line.header.project.clone().and_then(|id| RunId::new(id).ok())?;
     let feature = project.features.values().find(|feature| feature.run.as_ref() == Some(run))?;
     let waits = feature.waits.as_ref()?;
     let paused = project.summary.as_ref().and_then(|summary| summary.paused.as_ref());
     let paused = paused.filter(|paused| waits.contains(&paused.reason));
     let held = || Reason::of(Kind::Session, format!("It {}.", waits.trim_end_matches('.')));
-    Some(paused.map_or_else(held, Reason::outage))
+    Some(paused.map_or_else(held, |paused| Reason::outage(paused, &id)))
 }
 
 /// The holder of the merge lease and the queue before this feature.
@@ -207,12 +261,18 @@ fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
 }
 
 /// The outcome of a closed run.
-fn outcome_reasons(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reason> {
+fn outcome_reasons(
+    run: &RunId,
+    again: Option<String>,
+    status: &Status,
+    view: &RunView,
+) -> Vec<Reason> {
     match (status, &view.outcome) {
         (Status::Failed(message), _) => {
-            vec![Reason::of(Kind::Failed, format!("It failed: {message}"))]
+            let reason = Reason::of(Kind::Failed, format!("It failed: {message}"));
+            vec![Reason { remedy: again, ..reason }]
         }
-        (Status::Cancelled, _) => vec![ended(line, view)],
+        (Status::Cancelled, _) => vec![Reason { remedy: again, ..Reason::ended(view.ended_by()) }],
         (_, Some(FeatureOutcome::Passed { commit, waits_on_next, .. })) => {
             let done = Reason::of(
                 Kind::Done,
@@ -223,32 +283,13 @@ fn outcome_reasons(line: &RunLine, status: &Status, view: &RunView) -> Vec<Reaso
             std::iter::once(done).chain(waits_on_next.as_ref().map(waits)).collect()
         }
         (_, Some(FeatureOutcome::Blocked { reason, output, .. })) => {
-            let again = line.header.feature.as_ref().map(|id| {
-                format!(
-                    "`longhaul feature unblock {id}` tries it again; `longhaul fork {id} --from STEP --note TEXT` goes on \
-                     with a note to its agent (`longhaul checkpoints {id}` lists the steps)"
-                )
-            });
             let text = format!("It was given up: {}", super::reason::sentence(reason));
             let blocked =
                 Reason { remedy: again, ..Reason::of(Kind::Blocked, text) }.with_output(output);
-            std::iter::once(blocked).chain(view.failed_check().map(Reason::gate)).collect()
+            std::iter::once(blocked)
+                .chain(view.failed_check().map(|check| Reason::gate(check, run)))
+                .collect()
         }
         _ => vec![Reason::of(Kind::Done, "It is done.")],
-    }
-}
-
-fn ended(line: &RunLine, view: &RunView) -> Reason {
-    let reason = Reason::ended(view.ended_by());
-    match (line.header.status, &line.header.run) {
-        _ if line.workflow == ProjectWorkflow::NAME => {
-            reason.with_remedy("`longhaul run` continues it")
-        }
-        (State::Cancelled, Some(run)) if line.header.feature.is_some() => {
-            reason.with_remedy(format!(
-                "`longhaul resume {run}` tries it again, `longhaul restart {run}` from nothing"
-            ))
-        }
-        _ => reason,
     }
 }

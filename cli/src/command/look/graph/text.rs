@@ -55,6 +55,29 @@ pub(super) fn cycles(document: &GraphDocument) -> String {
     text
 }
 
+/// A feature in a drawing of the graph.
+pub(in crate::command) struct DagRow {
+    /// The lines of the tree to its left.
+    pub(in crate::command) lead: String,
+    /// Its place in the document.
+    pub(in crate::command) index: usize,
+    /// Its dependencies that the tree does not show.
+    pub(in crate::command) also: Vec<String>,
+}
+
+/// The rows of a drawing, one for each feature.
+pub(in crate::command) fn dag_rows(document: &GraphDocument) -> Vec<DagRow> {
+    let order = order(document, DEEPEST);
+    let depths: Vec<usize> = order.iter().map(|row| row.depth).collect();
+    let row = |(lead, row): (String, &Row)| {
+        let above = row.above.map(|above| &document.features[above].id);
+        let needs = &document.features[row.index].depends_on;
+        let also = needs.iter().filter(|need| Some(*need) != above).cloned().collect();
+        DagRow { lead, index: row.index, also }
+    };
+    lines(&depths).into_iter().zip(&order).map(row).collect()
+}
+
 /// A feature in a tree.
 struct Row {
     depth: usize,
@@ -102,15 +125,16 @@ fn line(
     format!("{shown}  {others}")
 }
 
-fn sign(state: State) -> &'static str {
+/// The sign of a state.
+pub(in crate::command) fn sign(state: State) -> &'static str {
     match state {
-        State::Passed => "✓",
+        State::Passed | State::Done => "✓",
         State::Running => "▶",
         State::Paused => "‖",
         State::Parked => "?",
         State::Pending => "○",
         State::Waiting => "·",
-        State::Blocked | State::Failed | State::Cancelled => "✗",
+        State::Blocked | State::Failed | State::Cancelled | State::NeedsAttention => "✗",
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &SessionTranscript) -> Resul
 }
 
 /// An entry as text for people, for `logs`.
-pub(in crate::command::look) fn line(entry: &TranscriptEntry) -> String {
+pub(in crate::command) fn line(entry: &TranscriptEntry) -> String {
     text(entry, SHOWN)
 }
 
@@ -77,7 +77,7 @@ fn text(entry: &TranscriptEntry, shown: usize) -> String {
         Said::Checkpoint { commit } => {
             format!("* checkpoint {}\n", commit.get(..10).unwrap_or(commit))
         }
-        Said::Summarised => "* the conversation begins anew, with a summary\n".into(),
+        Said::Summarised => "* the conversation restarts with a summary\n".into(),
         Said::SubAgent { session } => format!("* sub-agent {session}\n"),
     }
 }

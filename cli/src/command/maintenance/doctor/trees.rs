@@ -10,7 +10,7 @@ use longhaul_server::{Client, InspectPages, Pages, Unfinished, UnfinishedRuns};
 
 pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let trees = trees(data_dir);
-    let (unfinished, blocked) = match unfinished(data_dir).await {
+    let (unfinished, resumable) = match unfinished(data_dir).await {
         Ok(known) => known,
         Err(error) => {
             let advice = "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
@@ -25,13 +25,15 @@ pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
         ));
     }
     for (owner, tree) in trees {
-        // The run of a feature is `project/feature/number`. The retry of a blocked feature needs
-        // its work tree.
-        let needed = blocked.contains(&owner)
+        // The run of a feature is `project/feature/number`. A feature that is resumed needs its
+        // work tree.
+        let needed = resumable.contains(&owner)
             || unfinished.iter().any(|run| *run == owner || run.starts_with(&format!("{owner}/")));
         if !needed {
             let shown = tree.display();
-            let what = format!("{shown} belongs to no open run; it may contain uncommitted work");
+            let what = format!(
+                "{shown} belongs to no feature that can be resumed; it may contain uncommitted work"
+            );
             findings.push(Finding::warning(
                 "work tree",
                 what,
@@ -82,11 +84,11 @@ async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
     findings
 }
 
-/// The open runs and the blocked features.
+/// The open runs and the features that have not passed.
 async fn unfinished(data_dir: &Path) -> anyhow::Result<(BTreeSet<String>, BTreeSet<String>)> {
     let Some(access) = Client::reach(data_dir, term::notice).await? else {
         return Ok(Default::default());
     };
-    let UnfinishedRuns { runs, blocked } = send(access, Unfinished {}).await?;
-    Ok((runs.into_iter().map(|run| run.to_string()).collect(), blocked.into_iter().collect()))
+    let UnfinishedRuns { runs, resumable } = send(access, Unfinished {}).await?;
+    Ok((runs.into_iter().map(|run| run.to_string()).collect(), resumable.into_iter().collect()))
 }

@@ -1,0 +1,137 @@
+//! All projects in one table.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{RunId, Summary};
+use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::projection::ProjectState;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::View;
+use super::usage::{ShowUsage, UsageBy, UsageDocument};
+use crate::request::{RequestError, request};
+use crate::status::{self, Counts, StatusDocument};
+use longhaul_activities::prices::Prices;
+
+/// The most runs whose histories are read for the cost of the projects.
+const MOST_COUNTED: usize = 5000;
+
+/// The states of projects.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Overview {
+    /// The projects; empty: all of the log.
+    pub projects: Vec<RunId>,
+}
+
+/// The states of projects, those that need a person first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OverviewDocument {
+    /// Whether a process runs this log.
+    pub is_running: bool,
+    /// The projects.
+    pub projects: Vec<ProjectLine>,
+    /// Feature counts of all these projects.
+    pub total: Counts,
+}
+
+/// The state of a project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProjectLine {
+    /// The id of the project.
+    pub project: String,
+    /// The top of its checkout.
+    pub root: String,
+    /// Its state.
+    pub status: ProjectState,
+    /// Whether a person has to act, although other features may still progress.
+    pub needs_person: bool,
+    /// Feature counts by state.
+    pub counts: Counts,
+    /// The cost in US dollars, as far as it is known; absent if none is, or if the log has too many
+    /// runs to count it at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The time of its first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<DateTime<Utc>>,
+    /// Why it makes no progress, or what needs a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+request!(Overview, "overview" -> OverviewDocument, |self, service| {
+    // A wrong price list is reported by `longhaul usage`.
+    let prices = Prices::load(service.log.directory()).unwrap_or_default();
+    service.view().overview(&self.projects, &prices).await
+});
+
+impl ProjectLine {
+    /// The line of a project.
+    pub fn of(document: &StatusDocument) -> Self {
+        Self {
+            project: document.project.clone(),
+            root: document.root.clone(),
+            status: document.status,
+            needs_person: document.needs_person(),
+            counts: document.counts,
+            cost_usd: None,
+            started_at: None,
+            reason: document.reason.clone(),
+        }
+    }
+
+    /// The order in the table: those that need a person first, then those with work left.
+    fn rank(&self) -> (Reverse<bool>, u8, &str) {
+        let rank = match self.status {
+            ProjectState::NeedsAttention => 0,
+            ProjectState::Paused => 1,
+            ProjectState::Running => 2,
+            ProjectState::Waiting => 3,
+            ProjectState::Cancelled => 4,
+            ProjectState::Done => 5,
+        };
+        (Reverse(self.needs_person), rank, &self.project)
+    }
+}
+
+impl OverviewDocument {
+    /// The table of these projects.
+    pub fn of(is_running: bool, mut projects: Vec<ProjectLine>) -> Self {
+        projects.sort_by(|one, other| one.rank().cmp(&other.rank()));
+        let total = projects.iter().map(|line| line.counts).sum();
+        Self { is_running, projects, total }
+    }
+}
+
+impl View<'_> {
+    async fn overview(
+        &self,
+        projects: &[RunId],
+        prices: &Prices,
+    ) -> Result<OverviewDocument, RequestError> {
+        let runs = self.store.runs("").await?;
+        let costs = if runs.len() > MOST_COUNTED {
+            UsageDocument::default()
+        } else {
+            self.usage(&ShowUsage { within: None, by: UsageBy::Project }, prices).await?
+        };
+        let is_shown = |(run, summary): &&(RunId, Summary)| {
+            summary.workflow == ProjectWorkflow::NAME
+                && (projects.is_empty() || projects.contains(run))
+        };
+        let mut lines = Vec::new();
+        for (run, summary) in runs.iter().filter(is_shown) {
+            let mut document = status::brief(self.store, run, &self.stuck, self.is_running).await?;
+            document.read_landing().await;
+            let cost = costs.rows.iter().find(|row| row.name == run.as_str());
+            lines.push(ProjectLine {
+                cost_usd: cost.and_then(|row| row.sum.cost_usd),
+                started_at: Some(summary.started_at),
+                ..ProjectLine::of(&document)
+            });
+        }
+        Ok(OverviewDocument::of(self.is_running, lines))
+    }
+}

@@ -1,0 +1,199 @@
+//! The states of runs: one meaning for every output.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use longhaul_engine::{EventKind, RunId, Status, StoreError, Summary};
+use longhaul_workflows::batch::{BatchView, BatchWorkflow, EntryState};
+use longhaul_workflows::contracts::{SessionEnding, SessionReport};
+use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
+use longhaul_workflows::narrative;
+use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::projection::{ProjectState, ProjectView, RunView, State};
+use longhaul_workflows::session::SessionWorkflow;
+
+use super::{View, project_and_feature};
+use crate::questions;
+use crate::status;
+
+/// The state of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// The state.
+    pub(crate) state: State,
+    /// Why it makes no progress, or did not pass.
+    pub(crate) reason: Option<String>,
+    /// When it continues by itself.
+    pub(crate) until: Option<DateTime<Utc>>,
+}
+
+/// The published states of projects, read once for many runs.
+#[derive(Default)]
+pub(crate) struct Projects(BTreeMap<String, Published>);
+
+#[derive(Default)]
+struct Published {
+    view: ProjectView,
+    passed: BTreeSet<RunId>,
+}
+
+impl Standing {
+    fn of(state: State, reason: Option<String>) -> Self {
+        Self { state, reason, until: None }
+    }
+}
+
+impl View<'_> {
+    /// The state of a run.
+    pub(crate) async fn standing(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+        projects: &mut Projects,
+    ) -> Result<Standing, StoreError> {
+        if summary.status.is_terminal() {
+            return self.ended(run, summary, projects).await;
+        }
+        match summary.workflow.as_str() {
+            ProjectWorkflow::NAME => {
+                let document = status::brief(self.store, run, &self.stuck, self.is_running).await?;
+                Ok(Standing::of(document.status.into(), document.reason))
+            }
+            BatchWorkflow::NAME if !matches!(summary.status, Status::Paused(_)) => {
+                self.of_batch(run, summary).await
+            }
+            FeatureWorkflow::NAME => self.of_open_feature(run, summary, projects).await,
+            _ => self.of_other(run, summary).await,
+        }
+    }
+
+    /// The state of a closed run. The outcome of a run never changes, even if its feature is reset
+    /// later.
+    async fn ended(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+        projects: &mut Projects,
+    ) -> Result<Standing, StoreError> {
+        match &summary.status {
+            Status::Failed(reason) => Ok(Standing::of(State::Failed, Some(reason.clone()))),
+            Status::Cancelled => {
+                // An unreadable history has no requester.
+                let history = self.store.read(run, summary.origin).await.unwrap_or_default();
+                let view = RunView::of(&history);
+                let request = view.ended_by().map(|entry| entry.action.request());
+                let by = request.map(|request| narrative::by(&request).trim_start().to_owned());
+                Ok(Standing::of(State::Cancelled, by.filter(|by| !by.is_empty())))
+            }
+            // Most runs have passed, and one read of the project returns all of them.
+            _ if summary.workflow == FeatureWorkflow::NAME
+                && let (Some(project), _) = project_and_feature(run, summary)
+                && self.published(project, projects).await?.passed.contains(run) =>
+            {
+                Ok(Standing::of(State::Passed, None))
+            }
+            _ => {
+                let last = self.store.read(run, summary.origin).await?.pop();
+                Ok(completed(&summary.workflow, last.map(|event| event.kind)))
+            }
+        }
+    }
+
+    async fn published<'a>(
+        &self,
+        project: String,
+        projects: &'a mut Projects,
+    ) -> Result<&'a Published, StoreError> {
+        if !projects.0.contains_key(&project) {
+            let view = match RunId::new(project.clone()) {
+                Ok(id) => ProjectView::of(&self.store.published(&id).await?),
+                Err(_) => ProjectView::default(),
+            };
+            let passed = view.passed_runs().cloned().collect();
+            projects.0.insert(project.clone(), Published { view, passed });
+        }
+        Ok(projects.0.entry(project).or_default())
+    }
+
+    /// The state of a feature with an open run, as in the status of its project.
+    async fn of_open_feature(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+        projects: &mut Projects,
+    ) -> Result<Standing, StoreError> {
+        let project = project_and_feature(run, summary).0.unwrap_or_default();
+        let view = &self.published(project, projects).await?.view;
+        let line = status::open_line(self.store, view, run, &self.stuck, self.is_running).await?;
+        Ok(Standing { state: line.status, reason: line.reason, until: until(summary) })
+    }
+
+    async fn of_other(&self, run: &RunId, summary: &Summary) -> Result<Standing, StoreError> {
+        let (state, reason) = match &summary.status {
+            Status::Paused(request) => {
+                (State::Paused, Some(narrative::by(request).trim_start().to_owned()))
+            }
+            Status::Parked(effect) => (State::Parked, Some(effect.to_string())),
+            Status::Waiting { machine: Some(cause), .. } => (State::Waiting, Some(cause.clone())),
+            Status::Waiting { until: Some(_), .. } => (State::Waiting, None),
+            status if summary.workflow == SessionWorkflow::NAME => {
+                match questions::question_of(self.store, run, status).await? {
+                    Some(question) => (State::Waiting, Some(question.reason())),
+                    None => (State::Running, None),
+                }
+            }
+            status => (State::from(status), None),
+        };
+        Ok(Standing { state, reason, until: until(summary) })
+    }
+
+    /// The state of a batch, from the states of its projects.
+    async fn of_batch(&self, run: &RunId, summary: &Summary) -> Result<Standing, StoreError> {
+        let values = self.store.published(run).await?;
+        let view = values.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok());
+        let plan = view.unwrap_or_default().plan;
+        let state = |name| values.get(&EntryState::key(name)).and_then(|state| state.read().ok());
+        let states: Vec<EntryState> =
+            plan.projects.iter().map(|entry| state(&entry.name).unwrap_or_default()).collect();
+        let held = |state: &&EntryState| state.needs_person();
+        let count = states.iter().filter(held).count();
+        let is_idle = !states.contains(&EntryState::Working);
+        let state = match () {
+            () if states.iter().all(|state| *state == EntryState::Passed) => ProjectState::Done,
+            () if is_idle && count > 0 => ProjectState::NeedsAttention,
+            () if self.is_running => ProjectState::Running,
+            () => ProjectState::Waiting,
+        };
+        let reason =
+            (count > 0).then(|| format!("{count} of {} projects need a person", states.len()));
+        Ok(Standing { state: state.into(), reason, until: until(summary) })
+    }
+}
+
+fn until(summary: &Summary) -> Option<DateTime<Utc>> {
+    match summary.status {
+        Status::Waiting { until, .. } => until,
+        _ => None,
+    }
+}
+
+/// The state of a completed run, from its last event.
+fn completed(workflow: &str, last: Option<EventKind>) -> Standing {
+    let passed = Standing::of(State::Passed, None);
+    let Some(EventKind::RunCompleted { output }) = last else { return passed };
+    match workflow {
+        FeatureWorkflow::NAME => match output.read() {
+            Ok(FeatureOutcome::Blocked { reason, .. }) => {
+                Standing::of(State::Blocked, Some(reason))
+            }
+            _ => passed,
+        },
+        SessionWorkflow::NAME => match output.read::<SessionReport>().map(|report| report.ending) {
+            Ok(SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason }) => {
+                Standing::of(State::Failed, Some(reason))
+            }
+            _ => passed,
+        },
+        _ => passed,
+    }
+}
