@@ -217,7 +217,9 @@ fn essence(kind: &EventKind, is_project: bool) -> Option<String> {
         EventKind::ActivityCompleted { name, .. } if name == LoadBacklog::NAME => return None,
         EventKind::StatusPublished { value, .. } => value.read::<FeatureProgress>().map_or_else(
             |error| error.to_string(),
-            |progress| format!("{} ({} tampered)", progress.step, progress.tampered),
+            |progress| {
+                format!("{} ({} tampered)", progress.step().unwrap_or_default(), progress.tampered)
+            },
         ),
         EventKind::ActivityCompleted { name, .. } | EventKind::ActivityFailed { name, .. } => {
             name.clone()

@@ -13,6 +13,7 @@ mod note;
 mod notice;
 mod outcome;
 mod retry;
+mod stage;
 mod steps;
 mod turn;
 mod work;
@@ -21,7 +22,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, SessionReason,
+    ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup,
 };
 use crate::finding::Finding;
 
@@ -30,6 +31,7 @@ pub use approval::{Approval, Awaited};
 pub use edited::Edited;
 pub use note::Note;
 pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
+pub use stage::Stage;
 pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
 pub use turn::{Ready, Turn};
 
@@ -68,7 +70,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         return Ok(work.passed_as_claimed(held.commit, held.waits_on_next));
     }
 
-    work.step(context, "work tree").await?;
+    work.enter(context, Stage::WorkTree).await?;
     let open = OpenInput { project: work.project(), target: work.target(), feature: work.id() };
     let worktree = context.call::<OpenWorktree>(open).await?;
     work.take_worktree(&worktree);
@@ -102,10 +104,10 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         if !approval::is_granted(context, work, &commit).await? {
             continue;
         }
-        work.step(context, "waiting to merge").await?;
+        work.enter(context, Stage::TurnToMerge).await?;
         let files = work.files.clone();
         let turn = turn::take(context, work, &files).await?;
-        work.step(context, "merging").await?;
+        work.enter(context, Stage::Merging).await?;
         match integrate(context, work, &turn, &commit).await? {
             Some((commit, waits_on_next)) => {
                 claim::close(context, work).await?;
@@ -193,30 +195,22 @@ async fn failed_when_merged(
     Ok(checks.failed().cloned())
 }
 
-/// A hint beside a session after earlier ones changed no file: usually the agent lacks write
-/// permission.
-const NOTHING_CHANGED: &str = "no file changed so far: may the agent write?";
-
 impl Work {
-    /// Publishes the current step.
-    async fn step(&mut self, context: &mut dyn Context, step: &str) -> Result<(), Stop> {
-        self.progress.step = step.to_owned();
+    /// Publishes the current stage.
+    async fn enter(&mut self, context: &mut dyn Context, stage: Stage) -> Result<(), Stop> {
+        self.progress.stage = Some(stage);
         context.set(FeatureProgress::KEY, &self.progress).await
     }
 
     async fn begin_session(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         self.progress.sessions += 1;
         self.repairs |= self.broken.is_some();
-        let reason = match self.reason {
-            SessionReason::Start => None,
-            reason => Some(reason.as_str().replace('_', " ")),
+        let stage = Stage::Session {
+            number: self.progress.sessions,
+            reason: self.reason,
+            after_tampering: !self.feedback.tampered.is_empty(),
+            after_no_change: self.progress.sessions > 1 && self.has_changed_nothing(),
         };
-        let tampering =
-            (!self.feedback.tampered.is_empty()).then(|| "tampering put back".to_owned());
-        let idle = (self.progress.sessions > 1 && self.has_changed_nothing())
-            .then(|| NOTHING_CHANGED.to_owned());
-        let why: Vec<String> = reason.into_iter().chain(tampering).chain(idle).collect();
-        let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
-        self.step(context, &format!("session {}{why}", self.progress.sessions)).await
+        self.enter(context, stage).await
     }
 }

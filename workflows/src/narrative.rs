@@ -206,7 +206,9 @@ fn detail(kind: &EventKind) -> String {
             format!("follows version {version} of {change}")
         }
         EventKind::StatusPublished { key, value, .. } => match value.read::<FeatureProgress>() {
-            Ok(progress) if key == FeatureProgress::KEY => format!("step: {}", progress.step),
+            Ok(FeatureProgress { stage: Some(stage), .. }) if key == FeatureProgress::KEY => {
+                format!("step: {stage}")
+            }
             _ => format!("published {key}: {}", value.preview(PREVIEW)),
         },
         EventKind::CancelDelivered { request, .. } => format!("cancelled{}", by(request)),

@@ -71,7 +71,7 @@ pub mod signal {
 const SEGMENT: usize = 2000;
 
 /// The reason of a blocked feature whose run a person ended.
-pub const CANCELLED: &str = "its run was cancelled";
+pub(crate) const CANCELLED: &str = "its run was cancelled";
 
 impl ProjectWorkflow {
     /// Its name in histories.

@@ -52,14 +52,14 @@ pub(super) fn progress(fold: &Fold) -> Option<String> {
     for Feature { id, name, .. } in &fold.project.view.backlog {
         let known = fold.project.view.feature(id);
         let status = known.map_or(FeatureStatus::Pending, |known| known.status);
-        let now = fold.running(id).map_or("", |run| run.view.progress.step.as_str());
+        let now = fold.running(id).and_then(|run| run.view.progress.step()).unwrap_or_default();
         let reason = known.and_then(|known| known.reason.as_deref()).unwrap_or_default();
         let cells = [
             &id.to_string(),
             name,
             &status.to_string(),
             &fold.sessions_of(id).to_string(),
-            now,
+            &now,
             reason,
         ];
         let cells = cells.map(|cell| one_line(cell, 120).replace('|', "\\|"));

@@ -20,7 +20,7 @@ pub(super) struct Record<'a> {
     run: &'a RunId,
     started_at: String,
     last_activity: String,
-    current_step: Option<&'a str>,
+    current_step: Option<String>,
     completed_steps: Vec<&'static str>,
     pending_steps: Vec<&'static str>,
     context_summary: String,
@@ -51,7 +51,8 @@ impl<'a> Record<'a> {
             Step::ALL.into_iter().partition(|step| record.steps.contains(step));
         let step = hosted.map(|hosted| hosted.step.as_str()).filter(|step| !step.is_empty());
         let is_working = session.state == SessionState::Working;
-        let doing = step.filter(|_| is_working).unwrap_or(run.view.progress.step.as_str());
+        let doing = step.filter(|_| is_working).map(str::to_owned);
+        let doing = doing.or_else(|| run.view.progress.step());
         let last_activity =
             hosted.and_then(|hosted| hosted.last_at).max(Some(record.last_activity));
         let own = hosted.into_iter().flat_map(|hosted| &hosted.checkpoints);
@@ -78,7 +79,7 @@ impl<'a> Record<'a> {
             run: &run.id,
             started_at: precise(session.started_at),
             last_activity: precise(last_activity.unwrap_or(record.last_activity)),
-            current_step: Some(doing).filter(|doing| !record.is_closed && !doing.is_empty()),
+            current_step: doing.filter(|_| !record.is_closed),
             completed_steps: completed.into_iter().map(Step::name).collect(),
             pending_steps: pending.into_iter().map(Step::name).collect(),
             context_summary: summary(&record.notes),

@@ -65,7 +65,7 @@ async fn files_in_the_middle_of_the_work_say_what_is_going_on() {
     let mut world = World::with_project().await;
     story::prepare(&mut world).await;
     story::first_session(&mut world).await;
-    story::step(&mut world, "session 2 (continue)", 2).await;
+    story::enter(&mut world, story::at_session(2, SessionReason::Continue), 2).await;
     world.started::<RunSession>(RUN, &story::session(2, SessionReason::Continue), 1).await;
     world.feature("logout", blocked("no | check\nat all")).await;
     world

@@ -8,7 +8,7 @@ use longhaul_workflows::contracts::{
     RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput,
     SessionReason, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
 };
-use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress};
+use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress, Stage};
 use longhaul_workflows::settings::AgentSettings;
 
 use crate::world::{World, id, in_progress, passed};
@@ -53,7 +53,7 @@ pub(crate) async fn prepare(world: &mut World) {
 }
 
 pub(crate) async fn first_session(world: &mut World) {
-    step(world, "session 1", 1).await;
+    enter(world, at_session(1, SessionReason::Start), 1).await;
     let input = session(1, SessionReason::Start);
     world.started::<RunSession>(RUN, &input, 1).await;
     world
@@ -67,7 +67,7 @@ pub(crate) async fn first_session(world: &mut World) {
 }
 
 pub(crate) async fn second_session(world: &mut World) {
-    step(world, "session 2 (continue)", 2).await;
+    enter(world, at_session(2, SessionReason::Continue), 2).await;
     let input = session(2, SessionReason::Continue);
     world.started::<RunSession>(RUN, &input, 1).await;
     world.completed::<RunSession>(RUN, &input, &report(SessionEnding::ClaimsDone, "")).await;
@@ -76,13 +76,13 @@ pub(crate) async fn second_session(world: &mut World) {
         what: "`login`: `passes` false -> true".into(),
     };
     seal(world, "c2", &["src/form.rs", "src/main.rs"], &[flipped]).await;
-    step(world, "gates", 2).await;
+    enter(world, Stage::Gates, 2).await;
     let output = "running 2 tests\n\u{1b}[31mFAILED\u{1b}[0m: no such user\n";
     checks(world, "c2", &[evidence("unit", 0, ""), evidence("end-to-end", 1, output)]).await;
 }
 
 pub(crate) async fn third_session(world: &mut World) {
-    step(world, "session 3 (gates failed)", 3).await;
+    enter(world, at_session(3, SessionReason::GatesFailed), 3).await;
     let input = session(3, SessionReason::GatesFailed);
     world.started::<RunSession>(RUN, &input, 1).await;
     world
@@ -93,12 +93,12 @@ pub(crate) async fn third_session(world: &mut World) {
         )
         .await;
     seal(world, "c3", &["src/form.rs", "src/main.rs"], &[]).await;
-    step(world, "gates", 3).await;
+    enter(world, Stage::Gates, 3).await;
     checks(world, "c3", &[evidence("unit", 0, ""), evidence("end-to-end", 0, "")]).await;
 }
 
 pub(crate) async fn land(world: &mut World) {
-    step(world, "merging", 3).await;
+    enter(world, Stage::Merging, 3).await;
     let merge = MergeInput {
         project: project(),
         target: "main".into(),
@@ -242,7 +242,11 @@ pub(crate) async fn seal(world: &mut World, commit: &str, files: &[&str], tamper
     world.completed::<Seal>(RUN, &input, &sealed).await;
 }
 
-pub(crate) async fn step(world: &mut World, step: &str, sessions: u32) {
-    let progress = FeatureProgress { step: step.into(), sessions, ..FeatureProgress::default() };
+pub(crate) async fn enter(world: &mut World, stage: Stage, sessions: u32) {
+    let progress = FeatureProgress { stage: Some(stage), sessions, ..FeatureProgress::default() };
     world.publish(RUN, FeatureProgress::KEY, Payload::of(&progress)).await;
+}
+
+pub(crate) fn at_session(number: u32, reason: SessionReason) -> Stage {
+    Stage::Session { number, reason, after_tampering: false, after_no_change: false }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use longhaul_engine::{RunId, RunReader, Status, Stop, StoreError};
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
-use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress};
+use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress, Stage};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::narrative;
-use longhaul_workflows::project::{CANCELLED, FeatureView, NO_CHECK, signal};
+use longhaul_workflows::project::{FeatureView, NO_CHECK, signal};
 use longhaul_workflows::projection::{AuditEntry, MailboxEntry, ProjectView, RunView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,13 +115,6 @@ impl FeatureLine {
         self.findings = texts(&known.findings);
     }
 
-    /// Whether its waiting run waits for its project or a person. A run also waits for its own
-    /// session, which works meanwhile.
-    fn waits_for_others(&self) -> bool {
-        self.reason.is_some()
-            || self.step.as_deref().is_some_and(|step| FeatureProgress::WAITS.contains(&step))
-    }
-
     /// Merges the state of its run and its published values.
     fn take_run(
         &mut self,
@@ -133,14 +126,17 @@ impl FeatureLine {
         let known = progress.as_ref().map(|progress| progress.findings.clone()).unwrap_or_default();
         self.findings = texts(&head.findings(&known));
         self.pending.extend(head.pending());
+        // A run also waits for its own session, which works meanwhile.
+        let mut waits_for_others = self.reason.is_some();
         if let Some(progress) = progress {
-            if progress.step == FeatureProgress::AWAITS_APPROVAL {
+            waits_for_others |= progress.stage.as_ref().is_some_and(Stage::waits_for_others);
+            if progress.stage == Some(Stage::Approval) {
                 self.reason = Some(format!(
                     "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why TEXT`"
                 ));
                 self.needs_person = true;
             }
-            self.step = Some(progress.step);
+            self.step = progress.step();
             self.sessions += progress.sessions;
         }
         let held = match (&head.summary.status, stuck) {
@@ -152,9 +148,7 @@ impl FeatureLine {
         self.status = match &head.summary.status {
             Status::Parked(_) => State::Parked,
             Status::Paused(_) => State::Paused,
-            Status::Waiting { until, .. } if until.is_some() || self.waits_for_others() => {
-                State::Waiting
-            }
+            Status::Waiting { until, .. } if until.is_some() || waits_for_others => State::Waiting,
             _ => State::Running,
         };
         self.machine = head.machine().filter(|_| stuck.is_none());
@@ -194,7 +188,7 @@ impl Lines<'_> {
             return Ok((line, is_active));
         }
         // The project records that its run was cancelled, but not the requester.
-        if line.status == State::Blocked && known.reason.as_deref() == Some(CANCELLED) {
+        if line.status == State::Blocked {
             line.reason = self.ended_by(run).await?.or(line.reason);
         }
         Ok((line, false))
@@ -220,7 +214,7 @@ impl Lines<'_> {
             let is_active = self.take_open(&mut line, run).await?;
             return Ok((line, is_active));
         }
-        if known.reason.as_deref() == Some(CANCELLED) {
+        if line.status == State::Blocked {
             line.reason = self.ended_by(run).await?.or(line.reason);
         }
         Ok((line, false))
@@ -244,6 +238,9 @@ impl Lines<'_> {
     /// The requester of a termination or cancellation, and the reason.
     async fn ended_by(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let Some(summary) = self.store.summary(run).await? else { return Ok(None) };
+        if summary.status != Status::Cancelled {
+            return Ok(None);
+        }
         // An unreadable history has no requester.
         let history = self.store.read(run, summary.origin).await.unwrap_or_default();
         let how = |entry: &AuditEntry| {

@@ -99,8 +99,7 @@ impl View<'_> {
         };
         Ok(DescribeDocument {
             is_running: self.is_running,
-            step: Some(view.progress.step.clone())
-                .filter(|step| line.ended_at.is_none() && !step.is_empty()),
+            step: view.progress.step().filter(|_| line.ended_at.is_none()),
             waits_for: why
                 .into_iter()
                 .filter(|reason| reason.kind.holds())

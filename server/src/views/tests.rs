@@ -10,7 +10,8 @@ use longhaul_engine::{
     RunReader, Slot, Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
-use longhaul_workflows::feature::FeatureProgress;
+use longhaul_workflows::contracts::SessionReason;
+use longhaul_workflows::feature::{FeatureProgress, Stage};
 use longhaul_workflows::project::ProjectSummary;
 use longhaul_workflows::projection::State;
 use serde_json::json;
@@ -103,8 +104,14 @@ impl Log {
     }
 }
 
-fn step(step: &str) -> EventKind {
-    let progress = FeatureProgress { step: step.into(), ..FeatureProgress::default() };
+fn session(number: u32) -> Stage {
+    let reason = SessionReason::Start;
+    Stage::Session { number, reason, after_tampering: false, after_no_change: false }
+}
+
+/// Publishes a stage.
+fn enter(stage: Stage) -> EventKind {
+    let progress = FeatureProgress { stage: Some(stage), ..FeatureProgress::default() };
     EventKind::StatusPublished {
         command: 0,
         key: FeatureProgress::KEY.into(),
@@ -156,7 +163,7 @@ async fn people_are_named_with_their_reasons() {
     let log = with(vec![EventKind::RunPaused(request("lunch"))]).await;
     log.check_why("p/f/1", &["paused: It was paused by ada: lunch."]).await;
 
-    let log = with(vec![step("session 1")]).await;
+    let log = with(vec![enter(session(1))]).await;
     let delivery = Delivery { to: id("p/f/1"), at: at(9), body: MessageBody::Pause(request("")) };
     log.store.deliver(delivery).await.unwrap();
     let reasons = log.why("p/f/1").await;
@@ -186,7 +193,7 @@ async fn people_are_named_with_their_reasons() {
 
 #[tokio::test]
 async fn places_and_turns_name_those_who_have_them() {
-    let log = with(vec![step("session 1")]).await;
+    let log = with(vec![enter(session(1))]).await;
     log.begin("p/g/1", "feature", Some("p")).await;
     let slot = Slot::only(1);
     let name = "run_session".into();
@@ -198,7 +205,7 @@ async fn places_and_turns_name_those_who_have_them() {
     log.check_why("p/f/1", &["pool: It waits for a free place among the agents: 1 at work."]).await;
 
     let waits = EventKind::MessageAwaited { command: 1, deadline: None };
-    let log = with(vec![step("waiting to merge"), waits]).await;
+    let log = with(vec![enter(Stage::TurnToMerge), waits]).await;
     let summary = json!({"root": "/p", "target": "main", "list_file": "", "phase": "working", "halted": null,
         "synced": "", "problem": null, "waits_on_next": null, "merging": ["g"], "merge_queue": ["h", "f"],
         "parallel": 3, "features": 3, "passed": 0, "in_progress": 3, "blocked": 0});
@@ -211,7 +218,7 @@ async fn places_and_turns_name_those_who_have_them() {
 
 #[tokio::test]
 async fn what_is_stuck_says_so_first() {
-    let mut log = with(vec![step("gates")]).await;
+    let mut log = with(vec![enter(Stage::Gates)]).await;
     log.stuck.insert(id("p/f/1"), Stop::Failed(Failure::terminal("the disk is full")));
     log.check_why(
         "p/f/1",

@@ -77,6 +77,6 @@ impl View<'_> {
             return Ok(None);
         }
         let progress = FeatureProgress::published(&self.store.published(run).await?);
-        Ok(progress.map(|progress| progress.step))
+        Ok(progress.and_then(|progress| progress.step()))
     }
 }

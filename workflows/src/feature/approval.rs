@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{Problem, SessionReason};
 
-use super::{FeatureProgress, Work};
+use super::{Stage, Work};
 
 /// The signal `approval`: a person's decision on work whose gates have passed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,11 +40,6 @@ impl Awaited {
     pub const KEY: &'static str = "approval";
 }
 
-impl FeatureProgress {
-    /// The step of a feature that waits for approval.
-    pub const AWAITS_APPROVAL: &'static str = "waiting for approval";
-}
-
 /// Whether this commit may be merged. The agent receives the reason of a rejection.
 pub(super) async fn is_granted(
     context: &mut dyn Context,
@@ -56,7 +51,7 @@ pub(super) async fn is_granted(
         return Ok(true);
     }
     context.set(Awaited::KEY, &Awaited { commit: commit.to_owned() }).await?;
-    work.step(context, FeatureProgress::AWAITS_APPROVAL).await?;
+    work.enter(context, Stage::Approval).await?;
     let approval = wait(context, work, commit).await?;
     context.publish(Awaited::KEY, Payload::null()).await?;
     if !approval.approved {

@@ -11,7 +11,7 @@ use crate::contracts::{
 };
 
 use super::turn::{self, Turn};
-use super::{Work, notice, retry};
+use super::{Stage, Work, notice, retry};
 
 /// A confirmed claim.
 pub(super) struct Held {
@@ -28,9 +28,9 @@ pub(super) async fn judge(
     context: &mut dyn Context,
     work: &mut Work,
 ) -> Result<Option<Held>, Stop> {
-    work.step(context, "waiting to check the target").await?;
+    work.enter(context, Stage::TurnToCheck).await?;
     let turn = turn::take(context, work, &[]).await?;
-    work.step(context, "gates on the target").await?;
+    work.enter(context, Stage::GatesOnTarget).await?;
     loop {
         let tip = context.call::<CheckOutTip>(work.tip(&turn)).await?;
         let setup = context.call::<RunSetup>(work.merged_setup(&tip.worktree, &tip.commit)).await?;

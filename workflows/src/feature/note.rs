@@ -7,9 +7,6 @@ use crate::finding::SteeringRefused;
 
 use super::{Edited, Work};
 
-/// The version marker of the change that an undelivered note prevents giving up.
-pub(super) const LAST_WORDS: &str = "last words";
-
 /// The signal `note`: a plain text, or a text with author and reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -58,7 +55,7 @@ impl Work {
     /// Whether there are undelivered notes when the feature would be given up. Then the count of
     /// failures restarts; the limit of sessions stays.
     pub(super) async fn is_told_more(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {
-        if self.has_used_its_sessions() || context.version(LAST_WORDS, 1).await? == 0 {
+        if self.has_used_its_sessions() {
             return Ok(false);
         }
         let known = self.feedback.guidance.len();

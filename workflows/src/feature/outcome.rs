@@ -11,6 +11,8 @@ use crate::finding::Findings;
 use crate::resources::{Resource, Resources};
 use crate::settings::Settings;
 
+use super::Stage;
+
 /// Input of the feature workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Brief {
@@ -38,8 +40,9 @@ pub struct Brief {
 /// The published progress of a feature run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeatureProgress {
-    /// The current step: `session 2 (gates failed)`.
-    pub step: String,
+    /// The current stage, if it is active.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<Stage>,
     /// Sessions begun.
     pub sessions: u32,
     /// Sessions that failed.
@@ -81,14 +84,11 @@ fn is_zero(count: &u32) -> bool {
 impl FeatureProgress {
     /// The key under which it is published.
     pub const KEY: &'static str = "progress";
-    /// The step that tries work with failed gates on the current target before it is given up.
-    pub const LAST_TRY: &'static str = "last try on the target as it is now";
 
-    /// The steps in which a feature waits to merge.
-    pub const WAITS_FOR_TURN: [&str; 2] = ["waiting to merge", "waiting to check the target"];
-    /// The steps in which a feature waits for its project or a person.
-    pub const WAITS: [&str; 3] =
-        [Self::WAITS_FOR_TURN[0], Self::WAITS_FOR_TURN[1], Self::AWAITS_APPROVAL];
+    /// The current stage, for people.
+    pub fn step(&self) -> Option<String> {
+        self.stage.as_ref().map(Stage::to_string)
+    }
 
     /// What its sessions have used.
     pub(super) fn used(&self) -> Resources {

@@ -9,7 +9,7 @@ use crate::contracts::{
 use crate::settings::Driver;
 
 use super::admission::{self, SessionPermit, SessionResult};
-use super::{FeatureProgress, Work, claim, hosted, notice};
+use super::{Stage, Work, claim, hosted, notice};
 
 /// The result of a try.
 pub(super) enum Try {
@@ -30,7 +30,7 @@ pub(super) enum Try {
 
 /// Sets the work tree up and runs the baseline on its commit.
 pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
-    work.step(context, "set-up").await?;
+    work.enter(context, Stage::SetUp).await?;
     let setup = context.call::<RunSetup>(work.setup()).await?;
     let baseline = work.baseline(&work.commit);
     let baseline = notice::checks(context, work, baseline).await?;
@@ -50,7 +50,7 @@ pub(super) async fn gates(
     context: &mut dyn Context,
     work: &mut Work,
 ) -> Result<Option<String>, Stop> {
-    work.step(context, "gates").await?;
+    work.enter(context, Stage::Gates).await?;
     let worktree = work.worktree.clone();
     let commit = work.commit.clone();
     let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
@@ -96,11 +96,12 @@ pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<T
 async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Try>, Stop> {
     let Some(reason) = work.exhausted() else { return Ok(None) };
     if work.reason == SessionReason::GatesFailed {
-        work.step(context, FeatureProgress::LAST_TRY).await?;
+        work.enter(context, Stage::LastTry).await?;
         if let Some(commit) = on_the_tip(context, work).await? {
             return Ok(Some(Try::Passed(commit)));
         }
     }
+    work.enter(context, Stage::GivingUp).await?;
     if work.is_told_more(context).await? {
         return Ok(None);
     }
@@ -197,7 +198,7 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     if session.ending != SessionEnding::ClaimsDone {
         return Ok(Try::Again);
     }
-    work.step(context, "gates").await?;
+    work.enter(context, Stage::Gates).await?;
     let gates = work.gates(&sealed.commit);
     let gates = notice::checks(context, work, gates).await?;
     if let Some(failed) = gates.failed() {

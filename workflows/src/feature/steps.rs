@@ -11,8 +11,7 @@ use crate::contracts::{
 
 use crate::session::{SessionStart, SessionWorkflow};
 
-use super::note::LAST_WORDS;
-use super::{FeatureProgress, Ready, SessionEnded, SessionRequest, Turn};
+use super::{FeatureProgress, Ready, SessionEnded, SessionRequest, Stage, Turn};
 
 /// The label of a fork: its source run and the position there, as `<run>@<position>`.
 pub const FORKED_FROM: &str = "forked_from";
@@ -148,6 +147,16 @@ fn sends(event: &Event, wanted: &str) -> bool {
     matches!(&event.kind, EventKind::SignalSent { name, .. } if name == wanted)
 }
 
+/// The stage that an event publishes.
+fn stage_of(event: &Event) -> Option<Stage> {
+    match &event.kind {
+        EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {
+            value.read::<FeatureProgress>().ok()?.stage
+        }
+        _ => None,
+    }
+}
+
 /// The command before which a fork must end, or it would believe that it holds the merge turn.
 fn before_the_turn(events: &[Event]) -> Option<u32> {
     let asked = events.iter().rposition(|event| sends(event, Ready::SIGNAL))?;
@@ -168,12 +177,7 @@ fn before_the_permit(events: &[Event]) -> Option<u32> {
 /// The command before which a fork must end, because its work was given up after it, or passed
 /// without a session.
 fn before_the_last_try(events: &[Event]) -> Option<u32> {
-    let is_last_try = |event: &Event| match &event.kind {
-        EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => value
-            .read::<FeatureProgress>()
-            .is_ok_and(|progress| progress.step == FeatureProgress::LAST_TRY),
-        _ => false,
-    };
+    let is_last_try = |event: &Event| stage_of(event) == Some(Stage::LastTry);
     let last = events.iter().rposition(is_last_try)?;
     let goes_on = events[last..].iter().any(is_session_ended);
     if goes_on { None } else { events[last].kind.command() }
@@ -196,7 +200,7 @@ fn before_an_unsealed_session(
 /// The command before which a fork must end, or it would have to give up in any case.
 fn before_giving_up(events: &[Event]) -> Option<u32> {
     let (last, before) = events.split_last()?;
-    let is_marked = |event: &Event| matches!(&event.kind, EventKind::VersionMarked { change, .. } if change == LAST_WORDS);
+    let is_marked = |event: &Event| stage_of(event) == Some(Stage::GivingUp);
     let is_told_nothing = matches!(last.kind, EventKind::MessageReceived { message: None, .. })
         && before.last().is_some_and(is_marked);
     if is_told_nothing || is_marked(last) { last.kind.command() } else { None }

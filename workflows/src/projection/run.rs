@@ -325,7 +325,7 @@ impl RunView {
         self.copied = labels.get(COPIED).and_then(|copied| copied.parse().ok()).unwrap_or(0);
         self.open.clear();
         self.waits = None;
-        self.progress.step.clear();
+        self.progress.stage = None;
         self.outcome = None;
         self.is_over = false;
         self.candidate = None;
@@ -507,7 +507,7 @@ impl RunView {
     }
 
     fn take_checks(&mut self, event: &Event, evidence: impl IntoIterator<Item = Evidence>) {
-        let step = &self.progress.step;
+        let step = self.progress.step().unwrap_or_default();
         self.checks.extend(evidence.into_iter().map(|evidence| CheckRun {
             position: event.position,
             at: event.at,

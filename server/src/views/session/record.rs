@@ -120,12 +120,10 @@ impl View<'_> {
             let step = format!("session {}, sealed", session.number);
             SessionCheckpoint { position: *position, at: *at, step, commit: commit.clone() }
         };
-        let step = view.progress.step.as_str();
         SessionDocument {
             number: session.number,
             reason: session.reason,
-            current_step: Some(step.to_owned())
-                .filter(|step| !record.is_closed && !step.is_empty()),
+            current_step: view.progress.step().filter(|_| !record.is_closed),
             completed_steps: steps(true),
             pending_steps: steps(false),
             context_summary: record.notes.join("\n").trim().to_owned(),

@@ -4,7 +4,7 @@ use longhaul_engine::{Activity, EventKind, RunId, Status, StoreError, Summary};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts::RunSession;
-use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress, FeatureWorkflow};
+use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow, Stage};
 use longhaul_workflows::narrative::{clock, short};
 use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow};
 use longhaul_workflows::projection::{ProjectView, RunView, Waits};
@@ -156,17 +156,13 @@ impl View<'_> {
         if let Some(reason) = self.of_session(run, line, view).await? {
             return Ok(reason);
         }
-        let is_feature = line.workflow == FeatureWorkflow::NAME;
-        let step = view.progress.step.as_str();
+        let step = view.progress.step();
+        let stage = view.progress.stage.as_ref();
         match &view.waits {
-            Some(Waits::Message { .. })
-                if is_feature && FeatureProgress::WAITS_FOR_TURN.contains(&step) =>
-            {
+            Some(Waits::Message { .. }) if stage.is_some_and(Stage::waits_for_turn) => {
                 Ok(turn(line, project.summary.as_ref()))
             }
-            Some(Waits::Message { .. })
-                if is_feature && step == FeatureProgress::AWAITS_APPROVAL =>
-            {
+            Some(Waits::Message { .. }) if stage == Some(&Stage::Approval) => {
                 let text =
                     "Its checks passed; a person has to agree before it is merged.".to_owned();
                 let remedy =
@@ -174,16 +170,15 @@ impl View<'_> {
                 Ok(Reason::of(Kind::Approval, text).with_remedy(remedy))
             }
             Some(Waits::Call { name, since }) => {
-                let what = if step.is_empty() { name.replace('_', " ") } else { step.to_owned() };
+                let what = step.unwrap_or_else(|| name.replace('_', " "));
                 Ok(self.working(&format!("{what}, since {}", clock(*since))))
             }
             Some(waits) => Ok(Reason::waits(waits)),
-            None if is_feature && step.starts_with("session") && self.is_running => {
+            None if matches!(stage, Some(Stage::Session { .. })) && self.is_running => {
                 let root = project.summary.map(|summary| summary.root).unwrap_or_default();
                 self.pool(root).await
             }
-            None if step.is_empty() => Ok(self.working("the last step in its history")),
-            None => Ok(self.working(step)),
+            None => Ok(self.working(step.as_deref().unwrap_or("the last step in its history"))),
         }
     }
 

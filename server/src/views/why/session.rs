@@ -36,7 +36,7 @@ impl View<'_> {
         let step = questions::progress(self.store, &own).await?.map(|progress| progress.step);
         let step = step.filter(|step| !step.is_empty());
         let what = step.map_or_else(String::new, |step| format!(", {step}"));
-        Ok(Some(self.working(&format!("{}{what}", view.progress.step))))
+        Ok(Some(self.working(&format!("{}{what}", view.progress.step().unwrap_or_default()))))
     }
 }
 

@@ -1,0 +1,84 @@
+//! The stages of a feature run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::contracts::SessionReason;
+
+/// The current stage of a feature run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Its work tree is made.
+    WorkTree,
+    /// The set-up of the project runs.
+    SetUp,
+    /// A session works.
+    Session {
+        /// Its number in the run.
+        number: u32,
+        /// The cause of the session.
+        reason: SessionReason,
+        /// Whether protected files were reverted before it.
+        after_tampering: bool,
+        /// Whether no session has changed a file so far.
+        after_no_change: bool,
+    },
+    /// The gates run on its work.
+    Gates,
+    /// Its gates run on the current target before it is given up.
+    LastTry,
+    /// It takes the last notes before it is given up.
+    GivingUp,
+    /// It waits until it may check the target.
+    TurnToCheck,
+    /// Its gates run on the target.
+    GatesOnTarget,
+    /// It waits until it may merge.
+    TurnToMerge,
+    /// It merges and lands.
+    Merging,
+    /// A person must approve it.
+    Approval,
+}
+
+impl Stage {
+    /// Whether it waits for the turn to merge or to check.
+    pub fn waits_for_turn(&self) -> bool {
+        matches!(self, Self::TurnToCheck | Self::TurnToMerge)
+    }
+
+    /// Whether it waits for its project or a person.
+    pub fn waits_for_others(&self) -> bool {
+        self.waits_for_turn() || *self == Self::Approval
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Session { number, reason, after_tampering, after_no_change } = self else {
+            return formatter.write_str(match self {
+                Self::WorkTree => "work tree",
+                Self::SetUp => "set-up",
+                Self::Session { .. } => "session",
+                Self::Gates => "gates",
+                Self::LastTry => "last try on the target as it is now",
+                Self::GivingUp => "giving up",
+                Self::TurnToCheck => "waiting to check the target",
+                Self::GatesOnTarget => "gates on the target",
+                Self::TurnToMerge => "waiting to merge",
+                Self::Merging => "merging",
+                Self::Approval => "waiting for approval",
+            });
+        };
+        let reason =
+            Some(reason.as_str().replace('_', " ")).filter(|_| *reason != SessionReason::Start);
+        let tampering = after_tampering.then(|| "tampering put back".to_owned());
+        let idle =
+            after_no_change.then(|| "no file changed so far: may the agent write?".to_owned());
+        let why: Vec<String> = reason.into_iter().chain(tampering).chain(idle).collect();
+        write!(formatter, "session {number}")?;
+        if why.is_empty() { Ok(()) } else { write!(formatter, " ({})", why.join(", ")) }
+    }
+}
