@@ -1,6 +1,6 @@
 //! The measurements of `longhaul bench`: this machine, compared with its disk and sled alone.
 //!
-//! Five things are measured with the code that also runs projects, in a temporary directory:
+//! Six things are measured with the code that also runs projects, in a temporary directory:
 //!
 //! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output,
 //!    each durable before the next begins, with 1, 16 and 256 of them in flight. Right after each
@@ -18,10 +18,13 @@
 //! 5. **Feature**: a project of small features, one after the other, with an agent that only writes
 //!    a file; beside it, a shell script that does the same with git alone: a work tree, the agent,
 //!    a commit, a check, a merge, the check again.
+//! 6. **Batch**: 40 projects of five features each with eight agents, which take one second: how
+//!    many agents are at work while there is work, and how long a feature is under way.
 //!
 //! Absolute figures hold for one machine and one moment, so the targets are ratios, except those of
 //! time and memory.
 
+mod batch;
 mod ceiling;
 mod feature;
 mod machine;
@@ -120,6 +123,8 @@ async fn measure_in(directory: &Path, quick: bool, progress: fn(&str)) -> Result
     let scheduler = tokio::task::spawn_blocking(move || scheduler::measure(scale)).await??;
     progress("bench: a project of small features");
     let feature = feature::measure(&directory.join("feature"), quick).await?;
+    progress("bench: a batch of small projects");
+    let batch = batch::measure(&directory.join("batch"), scale).await?;
     let machine = machine::describe(directory);
-    Ok(Report::new(quick, machine, steps, open, waiting, scheduler, feature))
+    Ok(Report::new(quick, machine, steps, open, waiting, scheduler, feature, batch))
 }

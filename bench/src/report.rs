@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::batch::Batch;
 use super::ceiling::Rate;
 use super::feature::Overhead;
 use super::machine::Machine;
@@ -32,6 +33,7 @@ pub struct Report {
     waiting: Waiting,
     scheduler: Scheduling,
     feature: Overhead,
+    batch: Batch,
     /// The figures with targets.
     targets: Vec<Target>,
 }
@@ -65,6 +67,7 @@ impl Report {
         waiting: Waiting,
         scheduler: Scheduling,
         feature: Overhead,
+        batch: Batch,
     ) -> Self {
         let alone = steps.first().map_or(f64::INFINITY, |steps| steps.sled.p50_ratio);
         let many = steps.last().map_or(0.0, |steps| steps.sled.ratio);
@@ -102,6 +105,12 @@ impl Report {
                 feature.longhaul.cpu_ms / feature.script.cpu_ms,
                 2.5,
             ),
+            Target::at_least("of 8 agents of a batch at work", batch.busy_agents, 6.0),
+            Target::at_most(
+                "seconds from the work tree of a feature of the batch to its end",
+                batch.seconds_in_system,
+                4.0,
+            ),
         ];
         if let Some(calls) = feature.longhaul.calls {
             targets.push(Target::at_most("git processes of a feature", calls.git_processes, 30.0));
@@ -116,6 +125,7 @@ impl Report {
             waiting,
             scheduler,
             feature,
+            batch,
             targets,
         }
     }
@@ -142,7 +152,7 @@ impl Report {
     }
 
     fn figures(&self) -> Table {
-        let Self { open, waiting, scheduler, .. } = self;
+        let Self { open, waiting, scheduler, batch, .. } = self;
         let held = |held: &Held| {
             let grown = held.after_bytes.saturating_sub(held.before_bytes) / MIB;
             format!(
@@ -182,6 +192,20 @@ impl Report {
                 scheduler.dependencies,
                 scheduler.total_seconds(),
                 scheduler.build_seconds,
+            ),
+        ]);
+        table.add_row([
+            "BATCH".to_owned(),
+            format!(
+                "{} projects of {} features in {:.1} s: {:.1} of {} agents at work, {:.1} s from the work tree to the end, {:.1} s of it before the session, {:.0} ms of CPU for a feature",
+                batch.projects,
+                batch.features,
+                batch.seconds,
+                batch.busy_agents,
+                batch.agents,
+                batch.seconds_in_system,
+                batch.seconds_before_session,
+                batch.cpu_ms,
             ),
         ]);
         table
@@ -272,7 +296,8 @@ mod tests {
         let longhaul = Cost { wall_ms: 400.0, cpu_ms: 90.0, calls: Some(calls) };
         let script = Cost { wall_ms: 100.0, cpu_ms: 45.0, calls: None };
         let feature = Overhead { features: 5, longhaul, script };
-        let report = Report::new(true, machine, steps, open, waiting, scheduler, feature);
+        let batch = Batch { busy_agents: 6.5, seconds_in_system: 4.5, ..Batch::default() };
+        let report = Report::new(true, machine, steps, open, waiting, scheduler, feature, batch);
 
         let text = report.to_string();
         for part in [
@@ -291,7 +316,7 @@ mod tests {
             .map(|target| target["reached"].as_bool().unwrap());
         assert_eq!(
             reached.collect::<Vec<_>>(),
-            [true, false, false, true, true, false, true, false]
+            [true, false, false, true, true, false, true, true, false, false]
         );
         let schema = schemars::schema_for!(Titled<Report>);
         let fields = schema.get("properties").and_then(|fields| fields.as_object()).unwrap();
