@@ -211,6 +211,7 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
         worktree: "/w/login".into(),
         commit: commit.into(),
         checks: Vec::new(),
+        is_baseline: false,
         repeat: false,
         same_as: None,
         protected: Vec::new(),

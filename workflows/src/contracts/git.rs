@@ -15,7 +15,11 @@ activity! {
     /// Opens a work tree on the feature's branch `longhaul/<feature>`, new from the tip or as an
     /// earlier run left it. Uncommitted work in it is first kept under
     /// `refs/longhaul/rescue/<run>/<key>`.
-    OpenWorktree = "open_worktree": OpenInput => Worktree, git_policy()
+    OpenWorktree = "open_worktree": OpenInput => Worktree, Policy {
+        // A tree is opened shortly before an agent can work in it.
+        pool: Some("trees".into()),
+        ..git_policy()
+    }
 }
 
 /// Input of [`OpenWorktree`].
