@@ -47,7 +47,7 @@ pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use driven::{AgentFacts, AgentOutcome, AgentProgress};
 pub use feedback::{Behind, Feedback, Problem};
 pub use git::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, Mark, MergeCandidate,
     MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree,
     Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
 };

@@ -215,6 +215,7 @@ impl Work {
             body: feature.description.clone(),
             at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
             tree: turn.tree,
+            mark: turn.mark.clone(),
         }
     }
 

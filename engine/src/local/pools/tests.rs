@@ -188,8 +188,7 @@ async fn trees_are_opened_for_free_agents_and_one_more() {
     let runs: Vec<RunId> = (0..5).map(|number| run(&format!("p{number}"))).collect();
     let mut trees: Vec<Waiting<'_>> =
         runs.iter().map(|run| enter(&pools, "trees", 0, run)).collect();
-    let opened: Vec<bool> =
-        trees.iter_mut().map(|tree| poll(tree.as_mut()).is_some()).collect();
+    let opened: Vec<bool> = trees.iter_mut().map(|tree| poll(tree.as_mut()).is_some()).collect();
     assert_eq!(opened, [true, true, true, false, false]);
     let first = poll(enter(&pools, "agents", 0, &runs[0]).as_mut());
     let second = poll(enter(&pools, "agents", 0, &runs[1]).as_mut());
