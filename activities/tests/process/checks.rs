@@ -362,6 +362,7 @@ async fn a_check_that_passed_on_the_same_content_is_not_repeated() {
     let call = std::cell::Cell::new(5);
     let perform = async |commit: &str, same_as: Option<&str>, checks: &[&Check], repeat: bool| {
         let input = ChecksInput {
+            is_baseline: false,
             project: world.project(),
             feature: FeatureId::new("login").unwrap(),
             worktree: world.text_path("work"),
