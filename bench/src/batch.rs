@@ -13,6 +13,7 @@ use tokio::process::Command;
 
 use super::feature::{commit_all, finish};
 use super::machine;
+use super::report::Target;
 
 const PROJECTS: usize = 40;
 const FEATURES: usize = 5;
@@ -36,6 +37,33 @@ pub(super) struct Batch {
     pub(super) seconds_in_system: f64,
     /// The part of it before its session.
     pub(super) seconds_before_session: f64,
+}
+
+impl Batch {
+    pub(super) fn targets(&self) -> [Target; 2] {
+        [
+            Target::at_least("of 8 agents of a batch at work", self.busy_agents, 6.0),
+            Target::at_most(
+                "seconds from the work tree of a feature of the batch to its end",
+                self.seconds_in_system,
+                4.0,
+            ),
+        ]
+    }
+
+    pub(super) fn line(&self) -> String {
+        format!(
+            "{} projects of {} features in {:.1} s: {:.1} of {} agents at work; a feature takes {:.1} s from its work tree on, {:.1} s of it before its session, and {:.0} ms of CPU",
+            self.projects,
+            self.features,
+            self.seconds,
+            self.busy_agents,
+            self.agents,
+            self.seconds_in_system,
+            self.seconds_before_session,
+            self.cpu_ms,
+        )
+    }
 }
 
 /// Writes when its work tree was made, and when its work began and ended.

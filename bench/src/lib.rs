@@ -1,6 +1,6 @@
 //! The measurements of `longhaul bench`: this machine, compared with its disk and sled alone.
 //!
-//! Six things are measured with the code that also runs projects, in a temporary directory:
+//! Seven things are measured with the code that also runs projects, in a temporary directory:
 //!
 //! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output,
 //!    each durable before the next begins, with 1, 16 and 256 of them in flight. Right after each
@@ -18,7 +18,10 @@
 //! 5. **Feature**: a project of small features, one after the other, with an agent that only writes
 //!    a file; beside it, a shell script that does the same with git alone: a work tree, the agent,
 //!    a commit, a check, a merge, the check again.
-//! 6. **Batch**: 40 projects of five features each with eight agents, which take one second: how
+//! 6. **Sessions**: sessions of the built-in agent on a scripted model service: the time of a turn
+//!    without the model, with one session and with 50; the bytes of a turn in the log of a session
+//!    of 1,000 turns; the memory of 500 sessions that wait for a person.
+//! 7. **Batch**: 40 projects of five features each with eight agents, which take one second: how
 //!    many agents are at work while there is work, and how long a feature is under way.
 //!
 //! Absolute figures hold for one machine and one moment, so the targets are ratios, except those of
@@ -31,6 +34,7 @@ mod machine;
 mod open;
 mod report;
 mod scheduler;
+mod sessions;
 mod steps;
 mod waiting;
 mod workload;
@@ -42,6 +46,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::process::Command;
 
+use report::Measured;
 pub use report::Report;
 
 longhaul_server::documents! {
@@ -59,6 +64,8 @@ enum Part {
     Open { directory: PathBuf, active: u32 },
     /// Hold runs that wait.
     Waiting { directory: PathBuf, runs: usize, resident: bool },
+    /// Hold sessions that wait for a person; the URL is that of their model.
+    Asking { directory: PathBuf, url: String, sessions: usize, resident: bool },
 }
 
 impl Part {
@@ -86,6 +93,9 @@ pub async fn part() -> Result<Option<String>> {
         }
         Part::Waiting { directory, runs, resident } => {
             serde_json::to_string(&waiting::hold(&directory, runs, resident).await?)?
+        }
+        Part::Asking { directory, url, sessions, resident } => {
+            serde_json::to_string(&sessions::hold(&directory, &url, sessions, resident).await?)?
         }
     };
     Ok(Some(figures))
@@ -123,8 +133,11 @@ async fn measure_in(directory: &Path, quick: bool, progress: fn(&str)) -> Result
     let scheduler = tokio::task::spawn_blocking(move || scheduler::measure(scale)).await??;
     progress("bench: a project of small features");
     let feature = feature::measure(&directory.join("feature"), quick).await?;
+    progress("bench: sessions of the built-in agent");
+    let sessions = sessions::measure(&directory.join("sessions"), scale).await?;
     progress("bench: a batch of small projects");
     let batch = batch::measure(&directory.join("batch"), scale).await?;
     let machine = machine::describe(directory);
-    Ok(Report::new(quick, machine, steps, open, waiting, scheduler, feature, batch))
+    let measured = Measured { machine, steps, open, waiting, scheduler, feature, sessions, batch };
+    Ok(Report::new(quick, measured))
 }

@@ -12,12 +12,13 @@ use super::feature::Overhead;
 use super::machine::Machine;
 use super::open::Opening;
 use super::scheduler::Scheduling;
+use super::sessions::Sessions;
 use super::steps::Steps;
 use super::waiting::{Held, Waiting};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Everything that was measured.
+/// The figures, and the targets.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// The version of this program.
@@ -26,21 +27,29 @@ pub struct Report {
     optimised: bool,
     /// Whether a tenth of the work was done.
     quick: bool,
-    machine: Machine,
-    /// Steps, with more and more runs in flight.
-    steps: Vec<Steps>,
-    open: Opening,
-    waiting: Waiting,
-    scheduler: Scheduling,
-    feature: Overhead,
-    batch: Batch,
+    #[serde(flatten)]
+    measured: Measured,
     /// The figures with targets.
     targets: Vec<Target>,
 }
 
+/// Everything that was measured.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Measured {
+    pub(super) machine: Machine,
+    /// Steps, with more and more runs in flight.
+    pub(super) steps: Vec<Steps>,
+    pub(super) open: Opening,
+    pub(super) waiting: Waiting,
+    pub(super) scheduler: Scheduling,
+    pub(super) feature: Overhead,
+    pub(super) sessions: Sessions,
+    pub(super) batch: Batch,
+}
+
 /// A target, and whether it is met.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Target {
+pub(super) struct Target {
     /// The figure, with its unit.
     name: &'static str,
     wanted: String,
@@ -49,30 +58,22 @@ struct Target {
 }
 
 impl Target {
-    fn at_most(name: &'static str, figure: f64, limit: f64) -> Self {
+    pub(super) fn at_most(name: &'static str, figure: f64, limit: f64) -> Self {
         Self { name, wanted: format!("{limit:.2} or less"), figure, reached: figure <= limit }
     }
 
-    fn at_least(name: &'static str, figure: f64, limit: f64) -> Self {
+    pub(super) fn at_least(name: &'static str, figure: f64, limit: f64) -> Self {
         Self { name, wanted: format!("{limit:.2} or more"), figure, reached: figure >= limit }
     }
 }
 
-impl Report {
-    pub(super) fn new(
-        quick: bool,
-        machine: Machine,
-        steps: Vec<Steps>,
-        open: Opening,
-        waiting: Waiting,
-        scheduler: Scheduling,
-        feature: Overhead,
-        batch: Batch,
-    ) -> Self {
-        let alone = steps.first().map_or(f64::INFINITY, |steps| steps.sled.p50_ratio);
-        let many = steps.last().map_or(0.0, |steps| steps.sled.ratio);
+impl Measured {
+    fn targets(&self) -> Vec<Target> {
+        let alone = self.steps.first().map_or(f64::INFINITY, |steps| steps.sled.p50_ratio);
+        let many = self.steps.last().map_or(0.0, |steps| steps.sled.ratio);
+        let feature = &self.feature;
         #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-        let memory = waiting.resident.peak_bytes as f64 / MIB as f64;
+        let memory = self.waiting.resident.peak_bytes as f64 / MIB as f64;
         let mut targets = vec![
             Target::at_least(
                 "steps/s at 256 in flight, to those of sled alone in groups of that size",
@@ -86,13 +87,13 @@ impl Report {
             ),
             Target::at_most(
                 "seconds to open the log and continue all active runs",
-                open.resumed.total_seconds,
+                self.open.resumed.total_seconds,
                 3.0,
             ),
             Target::at_most("peak MiB of a process with all waiting runs in memory", memory, 200.0),
             Target::at_most(
                 "seconds of CPU to schedule the backlog",
-                scheduler.total_seconds(),
+                self.scheduler.total_seconds(),
                 5.0,
             ),
             Target::at_most(
@@ -105,29 +106,22 @@ impl Report {
                 feature.longhaul.cpu_ms / feature.script.cpu_ms,
                 2.5,
             ),
-            Target::at_least("of 8 agents of a batch at work", batch.busy_agents, 6.0),
-            Target::at_most(
-                "seconds from the work tree of a feature of the batch to its end",
-                batch.seconds_in_system,
-                4.0,
-            ),
         ];
         if let Some(calls) = feature.longhaul.calls {
             targets.push(Target::at_most("git processes of a feature", calls.git_processes, 30.0));
         }
-        Self {
-            version: env!("CARGO_PKG_VERSION"),
-            optimised: !cfg!(debug_assertions),
-            quick,
-            machine,
-            steps,
-            open,
-            waiting,
-            scheduler,
-            feature,
-            batch,
-            targets,
-        }
+        targets.extend(self.sessions.targets());
+        targets.extend(self.batch.targets());
+        targets
+    }
+}
+
+impl Report {
+    pub(super) fn new(quick: bool, measured: Measured) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        let optimised = !cfg!(debug_assertions);
+        let targets = measured.targets();
+        Self { version, optimised, quick, measured, targets }
     }
 
     fn steps(&self) -> Table {
@@ -138,7 +132,7 @@ impl Report {
                 .map(|figure| format!("{figure:.0}"));
             table.add_row([head, name.to_owned()].into_iter().chain(figures).chain(ratios));
         };
-        for steps in &self.steps {
+        for steps in &self.measured.steps {
             row(steps.in_flight.to_string(), "steps", &steps.rate, Default::default());
             for (name, ceiling) in [("plain file", &steps.file), ("sled", &steps.sled)] {
                 let ratios = [ceiling.ratio, ceiling.p50_ratio].map(|ratio| format!("{ratio:.2}"));
@@ -152,7 +146,7 @@ impl Report {
     }
 
     fn figures(&self) -> Table {
-        let Self { open, waiting, scheduler, batch, .. } = self;
+        let Measured { open, waiting, scheduler, sessions, batch, .. } = &self.measured;
         let held = |held: &Held| {
             let grown = held.after_bytes.saturating_sub(held.before_bytes) / MIB;
             format!(
@@ -194,30 +188,20 @@ impl Report {
                 scheduler.build_seconds,
             ),
         ]);
-        table.add_row([
-            "BATCH".to_owned(),
-            format!(
-                "{} projects of {} features in {:.1} s: {:.1} of {} agents at work, {:.1} s from the work tree to the end, {:.1} s of it before the session, {:.0} ms of CPU for a feature",
-                batch.projects,
-                batch.features,
-                batch.seconds,
-                batch.busy_agents,
-                batch.agents,
-                batch.seconds_in_system,
-                batch.seconds_before_session,
-                batch.cpu_ms,
-            ),
-        ]);
+        let heads = std::iter::once("SESSIONS").chain(std::iter::repeat(""));
+        for (head, line) in heads.zip(sessions.lines()) {
+            table.add_row([head.to_owned(), line]);
+        }
+        table.add_row(["BATCH".to_owned(), batch.line()]);
         table
     }
 
     fn feature(&self) -> Table {
+        let feature = &self.measured.feature;
         let mut table = plain();
-        let head = format!("ONE OF {} FEATURES", self.feature.features);
+        let head = format!("ONE OF {} FEATURES", feature.features);
         table.set_header([&head, "WALL ms", "CPU ms", "GIT PROCESSES", "SYNCS", "OF THE LOG"]);
-        for (name, cost) in
-            [("longhaul", &self.feature.longhaul), ("shell script", &self.feature.script)]
-        {
+        for (name, cost) in [("longhaul", &feature.longhaul), ("shell script", &feature.script)] {
             let calls = cost.calls.map(|calls| [calls.git_processes, calls.syncs, calls.log_syncs]);
             let calls = calls.map_or(["-"; 3].map(str::to_owned), |calls| {
                 calls.map(|figure| format!("{figure:.1}"))
@@ -244,7 +228,8 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine { os, model, cores, memory_bytes, directory, file_system } = &self.machine;
+        let Machine { os, model, cores, memory_bytes, directory, file_system } =
+            &self.measured.machine;
         let quick = if self.quick { ", a tenth of the work" } else { "" };
         let debug = if self.optimised { "" } else { ", NOT OPTIMISED" };
         writeln!(formatter, "longhaul {}{quick}{debug}", self.version)?;
@@ -296,8 +281,11 @@ mod tests {
         let longhaul = Cost { wall_ms: 400.0, cpu_ms: 90.0, calls: Some(calls) };
         let script = Cost { wall_ms: 100.0, cpu_ms: 45.0, calls: None };
         let feature = Overhead { features: 5, longhaul, script };
+        let sessions = Sessions::default();
         let batch = Batch { busy_agents: 6.5, seconds_in_system: 4.5, ..Batch::default() };
-        let report = Report::new(true, machine, steps, open, waiting, scheduler, feature, batch);
+        let measured =
+            Measured { machine, steps, open, waiting, scheduler, feature, sessions, batch };
+        let report = Report::new(true, measured);
 
         let text = report.to_string();
         for part in [
@@ -316,7 +304,10 @@ mod tests {
             .map(|target| target["reached"].as_bool().unwrap());
         assert_eq!(
             reached.collect::<Vec<_>>(),
-            [true, false, false, true, true, false, true, true, false, false]
+            [
+                true, false, false, true, true, false, true, false, true, true, false, true, true,
+                false
+            ]
         );
         let schema = schemars::schema_for!(Titled<Report>);
         let fields = schema.get("properties").and_then(|fields| fields.as_object()).unwrap();
