@@ -81,7 +81,8 @@ pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<Statu
     let client = Client::reach(data_dir, term::notice).await?;
     let of_log = async |list| match &client {
         Some(client) => {
-            super::call(client, ProjectStatus { project: project.id.clone(), list }).await
+            let status = ProjectStatus { project: project.id.clone(), list };
+            Box::pin(super::call(client, status)).await
         }
         None => Ok(None),
     };
