@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -142,7 +142,7 @@ async fn calls(trace: &Path, program: Command) -> Result<Option<[usize; 3]>> {
     }
     match finish(traced).await {
         Err(error) if error.downcast_ref::<io::Error>().is_some() => return Ok(None),
-        outcome => outcome?,
+        outcome => drop(outcome?),
     }
     let text = fs::read_to_string(trace)?;
     let is_sync =
@@ -174,22 +174,29 @@ async fn prepare(root: &Path, ids: &[String]) -> Result<()> {
         fs::create_dir_all(&dir)?;
         fs::write(dir.join(format!("{number}.txt")), "four kilobytes\n".repeat(273))?;
     }
+    commit_all(root).await
+}
+
+/// Makes a repository of a directory.
+pub(super) async fn commit_all(root: &Path) -> Result<()> {
     let git = "git init -q -b main && git config user.name Bench && git config user.email bench@example.org && \
                git add --all && git commit -q -m Begin";
     let mut command = Command::new("sh");
     command.args(["-c", git]).current_dir(root);
-    finish(command).await.context("git could not make a repository")
+    finish(command).await.context("git could not make a repository")?;
+    Ok(())
 }
 
-async fn finish(mut command: Command) -> Result<()> {
+/// Runs a program to its end, which must be a success.
+pub(super) async fn finish(mut command: Command) -> Result<Output> {
     let command = command
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     let output = command.output().await?;
     if !output.status.success() {
         bail!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
     }
-    Ok(())
+    Ok(output)
 }

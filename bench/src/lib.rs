@@ -1,6 +1,6 @@
 //! The measurements of `longhaul bench`: this machine, compared with its disk and sled alone.
 //!
-//! Six things are measured with the code that also runs projects, in a temporary directory:
+//! Seven things are measured with the code that also runs projects, in a temporary directory:
 //!
 //! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output,
 //!    each durable before the next begins, with 1, 16 and 256 of them in flight. Right after each
@@ -21,10 +21,13 @@
 //! 6. **Sessions**: sessions of the built-in agent on a scripted model service: the time of a turn
 //!    without the model, with one session and with 50; the bytes of a turn in the log of a session
 //!    of 1,000 turns; the memory of 500 sessions that wait for a person.
+//! 7. **Batch**: 40 projects of five features each with eight agents, which take one second: how
+//!    many agents are at work while there is work, and how long a feature is under way.
 //!
 //! Absolute figures hold for one machine and one moment, so the targets are ratios, except those of
 //! time and memory.
 
+mod batch;
 mod ceiling;
 mod feature;
 mod machine;
@@ -132,7 +135,9 @@ async fn measure_in(directory: &Path, quick: bool, progress: fn(&str)) -> Result
     let feature = feature::measure(&directory.join("feature"), quick).await?;
     progress("bench: sessions of the built-in agent");
     let sessions = sessions::measure(&directory.join("sessions"), scale).await?;
+    progress("bench: a batch of small projects");
+    let batch = batch::measure(&directory.join("batch"), scale).await?;
     let machine = machine::describe(directory);
-    let measured = Measured { machine, steps, open, waiting, scheduler, feature, sessions };
+    let measured = Measured { machine, steps, open, waiting, scheduler, feature, sessions, batch };
     Ok(Report::new(quick, measured))
 }

@@ -6,6 +6,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::batch::Batch;
 use super::ceiling::Rate;
 use super::feature::Overhead;
 use super::machine::Machine;
@@ -43,6 +44,7 @@ pub(super) struct Measured {
     pub(super) scheduler: Scheduling,
     pub(super) feature: Overhead,
     pub(super) sessions: Sessions,
+    pub(super) batch: Batch,
 }
 
 /// A target, and whether it is met.
@@ -60,7 +62,7 @@ impl Target {
         Self { name, wanted: format!("{limit:.2} or less"), figure, reached: figure <= limit }
     }
 
-    fn at_least(name: &'static str, figure: f64, limit: f64) -> Self {
+    pub(super) fn at_least(name: &'static str, figure: f64, limit: f64) -> Self {
         Self { name, wanted: format!("{limit:.2} or more"), figure, reached: figure >= limit }
     }
 }
@@ -109,6 +111,7 @@ impl Measured {
             targets.push(Target::at_most("git processes of a feature", calls.git_processes, 30.0));
         }
         targets.extend(self.sessions.targets());
+        targets.extend(self.batch.targets());
         targets
     }
 }
@@ -143,7 +146,7 @@ impl Report {
     }
 
     fn figures(&self) -> Table {
-        let Measured { open, waiting, scheduler, sessions, .. } = &self.measured;
+        let Measured { open, waiting, scheduler, sessions, batch, .. } = &self.measured;
         let held = |held: &Held| {
             let grown = held.after_bytes.saturating_sub(held.before_bytes) / MIB;
             format!(
@@ -189,6 +192,7 @@ impl Report {
         for (head, line) in heads.zip(sessions.lines()) {
             table.add_row([head.to_owned(), line]);
         }
+        table.add_row(["BATCH".to_owned(), batch.line()]);
         table
     }
 
@@ -278,7 +282,9 @@ mod tests {
         let script = Cost { wall_ms: 100.0, cpu_ms: 45.0, calls: None };
         let feature = Overhead { features: 5, longhaul, script };
         let sessions = Sessions::default();
-        let measured = Measured { machine, steps, open, waiting, scheduler, feature, sessions };
+        let batch = Batch { busy_agents: 6.5, seconds_in_system: 4.5, ..Batch::default() };
+        let measured =
+            Measured { machine, steps, open, waiting, scheduler, feature, sessions, batch };
         let report = Report::new(true, measured);
 
         let text = report.to_string();
@@ -298,7 +304,10 @@ mod tests {
             .map(|target| target["reached"].as_bool().unwrap());
         assert_eq!(
             reached.collect::<Vec<_>>(),
-            [true, false, false, true, true, false, true, false, true, true, false, true]
+            [
+                true, false, false, true, true, false, true, false, true, true, false, true, true,
+                false
+            ]
         );
         let schema = schemars::schema_for!(Titled<Report>);
         let fields = schema.get("properties").and_then(|fields| fields.as_object()).unwrap();

@@ -41,7 +41,7 @@ pub use event::{
 };
 pub use failure::{Failure, FailureKind};
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
-pub use local::{Emitted, Share};
+pub use local::{Emitted, Feeder, Share};
 pub use payload::Payload;
 pub use policy::{Delays, Effect, Failures, Policy};
 pub use runtime::{Engine, Options, Parts, Recorded};

@@ -88,6 +88,9 @@ pub struct Policy {
     pub effect: Effect,
     /// The pool whose slots limit how many of these run at once in the whole engine.
     pub pool: Option<String>,
+    /// The order in the pool among projects of the same priority: higher is served first. Work
+    /// that is nearly done goes before new work.
+    pub rank: u8,
 }
 
 impl Policy {
@@ -104,6 +107,7 @@ impl Policy {
             heartbeat: None,
             effect: Effect::Idempotent,
             pool: None,
+            rank: 0,
         }
     }
 

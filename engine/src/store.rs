@@ -175,4 +175,15 @@ pub trait RunReader: Send + Sync + 'static {
 
     /// The values that a run has published and not removed.
     async fn published(&self, run: &RunId) -> Result<BTreeMap<String, Payload>, StoreError>;
+
+    /// As [`Self::published`], without a value that may be large.
+    async fn published_except(
+        &self,
+        run: &RunId,
+        key: &str,
+    ) -> Result<BTreeMap<String, Payload>, StoreError> {
+        let mut published = self.published(run).await?;
+        published.remove(key);
+        Ok(published)
+    }
 }

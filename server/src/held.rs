@@ -11,7 +11,7 @@ use std::time::Duration;
 use longhaul_engine::{
     Engine, Event, EventKind, MessageBody, Payload, RunId, RunReader, Status, StoreError,
 };
-use longhaul_workflows::project::{Held, signal};
+use longhaul_workflows::project::{BacklogView, Held, signal};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::service::Service;
@@ -82,7 +82,7 @@ async fn last_report(
     if store.mailbox(project).await?.iter().any(|message| is_report(&message.body)) {
         return Ok(None);
     }
-    let published = store.published(project).await?;
+    let published = store.published_except(project, BacklogView::KEY).await?;
     let held = published.get(Held::KEY).and_then(|held| held.read::<Held>().ok());
     Ok(Some(held.unwrap_or_default().runs))
 }

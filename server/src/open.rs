@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_activities::{checks, git, model, process, project, session, tools};
-use longhaul_engine::{Engine, Handlers, Options, Parts, SystemClock, Workflows};
+use longhaul_engine::{Engine, Feeder, Handlers, Options, Parts, SystemClock, Workflows};
 use longhaul_storage::SledStore;
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts;
@@ -32,6 +33,17 @@ pub struct Limits {
 
 /// The pool of set-up scripts and checks.
 const CHECKS: &str = "checks";
+
+/// The pool of new work trees.
+const TREES: &str = "trees";
+
+/// The most work trees that are opened although no agent is free: enough for the next sessions to
+/// begin at once.
+const TREES_AHEAD: usize = 2;
+
+/// A work tree counts among those after which none is opened for this time at most: its feature may
+/// wait for something else than an agent.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Changes the concurrency limits of the process that runs the log.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -73,6 +85,13 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
     let git = git::GitHandlers::new(data_dir);
     let options = Options {
         pools: vec![(AGENTS.into(), limits.agents), (CHECKS.into(), limits.checks)],
+        feeders: vec![Feeder {
+            pool: TREES.into(),
+            feeds: AGENTS.into(),
+            ahead: TREES_AHEAD,
+            patience: PATIENCE,
+            then: CHECKS.into(),
+        }],
         adopted: Vec::new(),
         ..Options::default()
     };

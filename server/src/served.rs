@@ -2,16 +2,17 @@
 //! its list.
 
 use std::collections::btree_map::Entry;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use longhaul_activities::files::Projector;
 use longhaul_activities::project;
 use longhaul_engine::{Payload, RunId};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
+use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::project::signal;
-use longhaul_workflows::settings::Settings;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::AbortHandle;
 
@@ -20,6 +21,9 @@ use crate::service::Service;
 
 /// Changes within this interval are written together.
 const GATHER: Duration = Duration::from_millis(250);
+/// The time between two writes, in times of that which a write takes: the files of a large project
+/// cost at most a twentieth of a core.
+const PAUSE: u32 = 20;
 /// Poll interval of the list and the settings.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -79,12 +83,14 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
     // An obstacle is reported once, not at each event.
     let mut said = None;
     loop {
+        let begun = Instant::now();
         let outcome = projector.refresh().await.map_err(|error| error.to_string()).err();
         if outcome != said
             && let Some(error) = &outcome
         {
             tracing::warn!("{error}");
         }
+        let took = begun.elapsed();
         said = outcome;
         loop {
             let next = tokio::select! {
@@ -102,39 +108,79 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
                 Err(RecvError::Closed) => return,
             }
         }
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(GATHER.max(took * PAUSE)).await;
     }
 }
 
-/// The list and the settings of a project without the states that Longhaul writes; or why they are
-/// unreadable.
-#[derive(PartialEq)]
-struct Edited(Result<(Settings, Vec<Feature>), String>);
+/// The list and the settings of a project without the states that Longhaul writes.
+struct Edited {
+    /// A digest of them, or why they are unreadable.
+    content: Result<blake3::Hash, String>,
+    /// The versions of the files that they were read from, which were older than a moment.
+    files: Option<(String, Vec<Stamp>)>,
+}
+
+/// A version of a file; `None`: there is none.
+type Stamp = Option<(u64, u64, SystemTime)>;
 
 impl Edited {
     async fn at(root: &Path) -> Self {
+        let before = SystemTime::now();
         let loaded = project::load(root).await.map_err(|failure| failure.message);
+        let files = loaded.as_ref().ok().and_then(|loaded| {
+            // A further edit at the same moment could leave the same stamp.
+            let is_old = |stamp: &Stamp| {
+                stamp.is_none_or(|(.., at)| before.duration_since(at).is_ok_and(|age| age > LOOK))
+            };
+            let stamps = stamps(root, &loaded.list_file);
+            stamps.iter().all(is_old).then(|| (loaded.list_file.clone(), stamps))
+        });
         let without_state = |feature| Feature {
             status: FeatureStatus::Pending,
             passes: false,
             last_tested: None,
             ..feature
         };
-        Self(loaded.map(|loaded| {
-            (loaded.settings, loaded.features.into_iter().map(without_state).collect())
-        }))
+        let digest = |loaded: LoadedBacklog| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(Payload::of(&(&loaded.settings, &loaded.list_file)).as_bytes());
+            for feature in loaded.features {
+                hasher.update(Payload::of(&without_state(feature)).as_bytes());
+            }
+            hasher.finalize()
+        };
+        Self { content: loaded.map(digest), files }
     }
+
+    /// Whether no file has changed.
+    fn is_current(&self, root: &Path) -> bool {
+        self.files.as_ref().is_some_and(|(list, files)| *files == stamps(root, list))
+    }
+}
+
+/// The versions of the files that a project is read from.
+fn stamps(root: &Path, list_file: &str) -> Vec<Stamp> {
+    let files = [project::SETTINGS_FILE, list_file, project::OTHER_LIST_FILE, project::TASKS_FILE];
+    let stamp = |file| {
+        let found = std::fs::metadata(root.join(file)).ok()?;
+        Some((found.ino(), found.len(), found.modified().ok()?))
+    };
+    files.into_iter().map(stamp).collect()
 }
 
 async fn watch_list(service: Arc<Service>, run: RunId, root: PathBuf, mut known: Edited) {
     let Some(engine) = &service.engine else { return };
     loop {
         tokio::time::sleep(LOOK).await;
-        let now = Edited::at(&root).await;
-        if now == known {
+        if known.is_current(&root) {
             continue;
         }
+        let now = Edited::at(&root).await;
+        let is_same = now.content == known.content;
         known = now;
+        if is_same {
+            continue;
+        }
         let reload = Payload::of(&uuid::Uuid::now_v7().to_string());
         if let Err(error) = engine.signal(&run, signal::RELOAD, reload).await {
             tracing::warn!("cannot take up the edited list of {run}: {error}");

@@ -39,6 +39,7 @@ pub struct ProjectStatus {
     pub project: RunId,
     /// The current list, used if no process runs the project. Absent: the list that the project
     /// read last.
+    #[serde(skip)]
     pub list: Option<LoadedBacklog>,
 }
 

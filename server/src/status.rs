@@ -142,7 +142,8 @@ pub async fn known_root(
     store: &dyn RunReader,
     project: &RunId,
 ) -> Result<Option<String>, StoreError> {
-    Ok(ProjectView::of(&store.published(project).await?).summary.map(|summary| summary.root))
+    let published = store.published_except(project, BacklogView::KEY).await?;
+    Ok(ProjectView::of(&published).summary.map(|summary| summary.root))
 }
 
 /// The status of a project by the log, with its current list if known.
@@ -190,9 +191,7 @@ pub async fn brief(
     let head = RunHead::of(store, project)
         .await?
         .ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
-    let mut published = store.published(project).await?;
-    published.remove(BacklogView::KEY);
-    let view = ProjectView::of(&published);
+    let view = ProjectView::of(&store.published_except(project, BacklogView::KEY).await?);
     let mut document =
         StatusDocument { project: project.to_string(), is_running, ..StatusDocument::default() };
     let pending = document.take_head(&head, project, stuck);

@@ -1,7 +1,7 @@
 //! Subscriptions: the response of a request is sent again after each change.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -18,6 +18,9 @@ use crate::socket::{Gone, Stream};
 
 /// The least time between two responses.
 const GATHER: Duration = Duration::from_millis(200);
+/// The time between two responses, in times of that which a response takes: a large project costs
+/// at most a tenth of a core for each subscriber.
+const PAUSE: u32 = 10;
 /// The request is repeated after this time without an event, because messages and stuck runs leave
 /// none.
 const SLOW: Duration = Duration::from_secs(1);
@@ -100,7 +103,9 @@ async fn repeat(
     let mut recorded = service.engine.as_ref().map(Engine::recorded);
     let mut last = None;
     loop {
+        let begun = Instant::now();
         let response = request.again().perform(Arc::clone(&service)).await;
+        let took = begun.elapsed();
         let is_last = !matches!(response, Response::Done(_));
         if last.as_ref() != Some(&response) && responses.send(response.clone()).await.is_err()
             || is_last
@@ -112,7 +117,7 @@ async fn repeat(
             let _ = responses.send(Response::End).await;
             return;
         };
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(GATHER.max(took * PAUSE)).await;
         if !wait(recorded).await {
             return;
         }

@@ -76,18 +76,22 @@ impl Reader {
         })
     }
 
-    /// The published values.
+    /// The published values, except one.
     pub(crate) fn published(
         &self,
         run: &RunId,
+        except: Option<&str>,
         effort: Effort,
     ) -> Result<BTreeMap<String, Payload>, ReadError> {
         let prefix = key::of_run(key::PUBLISHED, run);
         let values = self.scan(&prefix, effort, |key, value| {
             let name = String::from_utf8_lossy(&key[prefix.len()..]).into_owned();
-            Ok((name, self.decoder(effort).published(key, value)?))
+            if Some(&*name) == except {
+                return Ok(None);
+            }
+            Ok(Some((name, self.decoder(effort).published(key, value)?)))
         })?;
-        Ok(values.into_iter().collect())
+        Ok(values.into_iter().flatten().collect())
     }
 
     /// The summary, recomputed from the events if it is damaged.

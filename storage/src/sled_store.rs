@@ -246,6 +246,15 @@ impl RunReader for SledStore {
 
     async fn published(&self, run: &RunId) -> Result<BTreeMap<String, Payload>, StoreError> {
         let run = run.clone();
-        self.read_with(move |reader, effort| reader.published(&run, effort)).await
+        self.read_with(move |reader, effort| reader.published(&run, None, effort)).await
+    }
+
+    async fn published_except(
+        &self,
+        run: &RunId,
+        key: &str,
+    ) -> Result<BTreeMap<String, Payload>, StoreError> {
+        let (run, key) = (run.clone(), key.to_owned());
+        self.read_with(move |reader, effort| reader.published(&run, Some(&key), effort)).await
     }
 }

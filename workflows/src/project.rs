@@ -7,6 +7,7 @@ mod breaker;
 mod conflicts;
 mod ledger;
 mod list;
+mod marks;
 mod memory;
 mod order;
 mod publish;

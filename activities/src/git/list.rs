@@ -6,8 +6,14 @@ use longhaul_backlog::{EntryState, FeatureList};
 use longhaul_engine::Failure;
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 
-/// The list with one feature marked as passing; `None` if it is not a list or has no such entry.
-pub(super) fn with_passed(text: &[u8], feature: &FeatureId, at: &str) -> Option<String> {
+/// The list with a feature and others marked as passing; `None` if it is not a list or has no entry
+/// of the feature.
+pub(super) fn with_passed(
+    text: &[u8],
+    feature: &FeatureId,
+    others: &[FeatureId],
+    at: &str,
+) -> Option<String> {
     let mut list = parse(text).ok()?;
     list.feature(feature)?;
     let state = EntryState {
@@ -15,7 +21,8 @@ pub(super) fn with_passed(text: &[u8], feature: &FeatureId, at: &str) -> Option<
         passes: true,
         last_tested: Some(at.to_owned()),
     };
-    list.set_states(&BTreeMap::from([(feature.clone(), state)]), at);
+    let marked = others.iter().chain([feature]).map(|id| (id.clone(), state.clone()));
+    list.set_states(&marked.collect(), at);
     Some(list.to_text())
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use chrono::DateTime;
 use longhaul_engine::{Attempt, Failure, RunId};
-use longhaul_workflows::contracts::{MergeInput, MergeStyle, Merged};
+use longhaul_workflows::contracts::{Mark, MergeInput, MergeStyle, Merged};
 use tokio::sync::OwnedMutexGuard;
 
 use super::files;
@@ -119,12 +119,17 @@ impl Repository {
         Ok(listed.is_some_and(|(_, text)| list::passes(&text, &input.feature)))
     }
 
-    /// The tree with the feature marked as passing in the list, if the tree contains the list.
+    /// The tree with features marked as passing in the list, if the tree contains the list.
     async fn marked(&self, tree: String, input: &MergeInput) -> Result<String, Failure> {
+        let others = match &input.mark {
+            Mark::Later => return Ok(tree),
+            Mark::Own => &[][..],
+            Mark::With(others) => others,
+        };
         let Some((mode, text)) = self.file_in(&tree, &input.list_file).await? else {
             return Ok(tree);
         };
-        match list::with_passed(&text, &input.feature, &input.at) {
+        match list::with_passed(&text, &input.feature, others, &input.at) {
             Some(marked) => self.with_file(&tree, &input.list_file, &mode, marked.as_bytes()).await,
             None => Ok(tree),
         }

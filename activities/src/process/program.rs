@@ -140,7 +140,8 @@ impl Program {
     }
 
     /// Reaps every child that has ended, with the orphans that were reparented to this process.
-    pub(super) fn reap(&mut self) {
+    /// Returns whether there is no child any more.
+    pub(super) fn reap(&mut self) -> bool {
         loop {
             let (pid, ending) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::Exited(pid, code)) => (pid, Ending::Exited { code }),
@@ -153,7 +154,7 @@ impl Program {
                     (self.pid, Ending::Signalled { signal: 0 })
                 }
                 Err(Errno::EINVAL | Errno::EINTR) => continue,
-                _ => return,
+                outcome => return outcome == Err(Errno::ECHILD),
             };
             if pid == self.pid && self.ending.is_none() {
                 self.ending = Some(ending);
@@ -238,11 +239,23 @@ pub(super) async fn end_tree(
     let give_up_at = kill_at + LAST_RESORT;
     let mut signalled_pids = HashSet::new();
     let mut has_killed = false;
+    // Most programs leave nothing behind, and to list all processes of the machine takes long.
+    let list_at = if program.has_ended() { Instant::now() + LOOK_AGAIN } else { Instant::now() };
     loop {
-        let left = tree::descendants(own, program.pid.as_raw());
+        // Orphans are children of this process, too.
+        let is_alone = program.reap() && cfg!(target_os = "linux");
+        let now = Instant::now();
+        if !is_alone && now < list_at {
+            tokio::select! {
+                _ = children.recv() => {}
+                () = program.reported() => {}
+                () = tokio::time::sleep_until(list_at) => {}
+            }
+            continue;
+        }
+        let left = if is_alone { Vec::new() } else { tree::descendants(own, program.pid.as_raw()) };
         // After the listing, so that every process listed as ended is reaped.
         program.reap();
-        let now = Instant::now();
         if left.is_empty() && program.ending.is_some() {
             program.last_reports().await;
             return left;

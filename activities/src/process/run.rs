@@ -1,10 +1,11 @@
 //! The owner's side: starts a program under a supervisor, follows its output, and ends it when
 //! required.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use longhaul_engine::{Attempt, Failure};
@@ -30,6 +31,9 @@ pub struct Runner {
     data_dir: PathBuf,
     owner: Arc<str>,
     supervisor: Arc<Supervisor>,
+    /// The calls whose processes may still run: those of this process without a verdict, and those
+    /// that an earlier owner left.
+    open_calls: Arc<Mutex<Option<HashSet<String>>>>,
 }
 
 /// The ending of a program whose observer gave up.
@@ -81,7 +85,7 @@ impl Runner {
         let data_dir = data_dir.as_ref();
         let owner = owner_id(data_dir).into();
         let data_dir = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
-        Self { data_dir, owner, supervisor: Arc::new(supervisor) }
+        Self { data_dir, owner, supervisor: Arc::new(supervisor), open_calls: Arc::default() }
     }
 
     /// The data directory.
@@ -146,6 +150,7 @@ impl Runner {
             None => None,
         };
         let begun = Instant::now();
+        self.open_call(&key).await?;
         let mut running = self.start(
             spec,
             &key,
@@ -172,7 +177,9 @@ impl Runner {
                 supervisor_lost(spec, &lost)
             });
         };
-        if !verdict.left.is_empty() {
+        if verdict.left.is_empty() {
+            self.lock_open_calls().get_or_insert_default().remove(&key);
+        } else {
             tracing::warn!(
                 program = %spec.program.display(),
                 pids = ?verdict.left,
@@ -212,6 +219,9 @@ impl Runner {
 
     /// Ends the remaining processes of one call, also those of an earlier attempt.
     pub(crate) async fn end_call(&self, key: &str) -> Result<(), Failure> {
+        if !self.may_be_open(key).await? {
+            return Ok(());
+        }
         let owner = self.owner.clone();
         let key = key.to_owned();
         let swept = tokio::task::spawn_blocking(move || sweep::end_call(&owner, &key))
@@ -225,6 +235,29 @@ impl Runner {
             );
         }
         Ok(())
+    }
+
+    /// Whether processes of a call may still run. The processes of the machine are listed once:
+    /// later ones with a mark of this owner are those of this process.
+    async fn may_be_open(&self, key: &str) -> Result<bool, Failure> {
+        if self.lock_open_calls().is_none() {
+            let owner = self.owner.clone();
+            let left = tokio::task::spawn_blocking(move || sweep::open_calls(&owner))
+                .await
+                .map_err(|error| lost_task(&error))?;
+            self.lock_open_calls().get_or_insert_default().extend(left);
+        }
+        Ok(self.lock_open_calls().as_ref().is_some_and(|open| open.contains(key)))
+    }
+
+    async fn open_call(&self, key: &str) -> Result<(), Failure> {
+        self.may_be_open(key).await?;
+        self.lock_open_calls().get_or_insert_default().insert(key.to_owned());
+        Ok(())
+    }
+
+    fn lock_open_calls(&self) -> MutexGuard<'_, Option<HashSet<String>>> {
+        self.open_calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A fresh directory for the temporary files of an attempt; leftovers of a lost attempt are

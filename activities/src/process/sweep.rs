@@ -47,6 +47,16 @@ pub fn hurry(data_dir: &Path) {
     }
 }
 
+/// The calls of an owner with running processes.
+pub(super) fn open_calls(owner: &str) -> Vec<String> {
+    let call = |process: tree::Process| {
+        let prefix = mark(CALL_VARIABLE, "");
+        let calls = process.variables.iter().filter_map(|text| text.strip_prefix(&prefix));
+        calls.map(str::to_owned).collect::<Vec<_>>()
+    };
+    marked(&[mark(OWNER_VARIABLE, owner)]).into_iter().flat_map(call).collect()
+}
+
 /// Ends all processes of one call.
 pub(super) fn end_call(owner: &str, key: &str) -> Vec<Swept> {
     end_marked(&[mark(OWNER_VARIABLE, owner), mark(CALL_VARIABLE, key)])

@@ -4,9 +4,9 @@ use longhaul_engine::{EventKind, Payload};
 use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::contracts::{
     ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Feedback, Land, LandInput,
-    Landed, MergeCandidate, MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, ProjectRef,
-    RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput,
-    SessionReason, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
+    Landed, Mark, MergeCandidate, MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree,
+    ProjectRef, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding,
+    SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
 };
 use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress, Stage};
 use longhaul_workflows::settings::AgentSettings;
@@ -100,6 +100,7 @@ pub(crate) async fn third_session(world: &mut World) {
 pub(crate) async fn land(world: &mut World) {
     enter(world, Stage::Merging, 3).await;
     let merge = MergeInput {
+        mark: Mark::Own,
         project: project(),
         target: "main".into(),
         feature: id("login"),
@@ -211,6 +212,7 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
         worktree: "/w/login".into(),
         commit: commit.into(),
         checks: Vec::new(),
+        is_baseline: false,
         repeat: false,
         same_as: None,
         protected: Vec::new(),

@@ -1,7 +1,8 @@
 //! A candidate is the tip merged with the work, with the feature marked; repeating the merge gives
 //! the same commit.
 
-use longhaul_workflows::contracts::{MergeStyle, Merged};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::contracts::{Mark, MergeStyle, Merged};
 
 use crate::support::{LIST, World, read, run, status, write};
 
@@ -69,6 +70,24 @@ async fn work_that_changes_nothing_still_marks_the_feature() {
         panic!()
     };
     assert_eq!(files, ["feature_list.json"]);
+}
+
+#[tokio::test]
+async fn the_mark_of_a_feature_can_land_with_a_later_one() {
+    let world = World::new();
+    let work = sealed(&world, "login", "login.txt", "login\n").await;
+    let merged = world.merge_marking("login", &work, MergeStyle::Squash, Mark::Later).await;
+    let Merged::Candidate { files, .. } = &merged else { panic!("{merged:?}") };
+    assert_eq!(*files, ["login.txt"]);
+    assert_eq!(read(&world.integrated(&merged).await, "feature_list.json"), LIST);
+
+    let work = sealed(&world, "cart", "cart.txt", "cart\n").await;
+    let with = Mark::With(vec![FeatureId::new("login").unwrap()]);
+    let merged = world.merge_marking("cart", &work, MergeStyle::Squash, with).await;
+    let Merged::Candidate { files, .. } = &merged else { panic!("{merged:?}") };
+    assert_eq!(*files, ["cart.txt", "feature_list.json"]);
+    let list = read(&world.integrated(&merged).await, "feature_list.json");
+    assert_eq!(list.matches("\"passes\": true").count(), 2, "{list}");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use longhaul_activities::process::Supervisor;
 use longhaul_engine::{Activity, Attempt, Failure, Handler, Probe, RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, Mark, MergeCandidate,
     MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, ProjectRef, RunSetup, Seal, SealInput,
     Sealed, SetupInput, Worktree,
 };
@@ -153,7 +153,18 @@ impl World {
     }
 
     pub(crate) async fn merge(&self, feature: &str, commit: &str, style: MergeStyle) -> Merged {
+        self.merge_marking(feature, commit, style, Mark::Own).await
+    }
+
+    pub(crate) async fn merge_marking(
+        &self,
+        feature: &str,
+        commit: &str,
+        style: MergeStyle,
+        mark: Mark,
+    ) -> Merged {
         let input = MergeInput {
+            mark,
             project: self.project(),
             target: "main".into(),
             feature: id(feature),

@@ -30,6 +30,7 @@ async fn perform_within(
         worktree: world.text_path("work"),
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.iter().map(check).collect(),
+        is_baseline: false,
         repeat: false,
         same_as: None,
         protected: vec!["acceptance/**".into()],
@@ -184,6 +185,7 @@ async fn passes_merged(world: &World, command: u32, commit: &str, run: &str) -> 
         worktree: world.text_path("data/worktrees/shop/.integrate"),
         commit: commit.into(),
         checks: vec![Check { name: "merged".into(), run: run.into(), ..Check::default() }],
+        is_baseline: false,
         repeat: false,
         same_as: None,
         protected: Vec::new(),
@@ -231,6 +233,7 @@ async fn held_out(
         worktree: world.text_path("work"),
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.to_vec(),
+        is_baseline: false,
         repeat: false,
         same_as: None,
         protected: Vec::new(),
@@ -314,6 +317,7 @@ async fn what_a_held_out_check_writes_is_gone_before_anything_else_runs() {
             worktree: world.text_path("work"),
             commit: world.git(&["rev-parse", "HEAD"]),
             checks,
+            is_baseline: false,
             repeat: true,
             same_as: None,
             protected: Vec::new(),
@@ -358,6 +362,7 @@ async fn a_check_that_passed_on_the_same_content_is_not_repeated() {
     let call = std::cell::Cell::new(5);
     let perform = async |commit: &str, same_as: Option<&str>, checks: &[&Check], repeat: bool| {
         let input = ChecksInput {
+            is_baseline: false,
             project: world.project(),
             feature: FeatureId::new("login").unwrap(),
             worktree: world.text_path("work"),

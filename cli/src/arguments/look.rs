@@ -164,6 +164,9 @@ pub(crate) struct Graph {
     /// Drawing format
     #[arg(long = "as", value_name = "FORM", value_enum, default_value_t)]
     pub(crate) form: Form,
+    /// How many features the text shows at most; the other formats and JSON show all
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) limit: usize,
     /// Output format; JSON contains no drawing
     #[arg(short, long, value_enum, default_value_t, conflicts_with = "form")]
     pub(crate) output: Output,

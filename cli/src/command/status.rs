@@ -78,14 +78,24 @@ fn sandbox(project: &Project) -> Option<String> {
 /// The status of a project by the log, or by its files if it is not in the log. The current list
 /// counts at rest.
 pub(super) async fn document(data_dir: &Path, project: &Project) -> Result<StatusDocument> {
-    let loaded = longhaul_activities::project::load(&project.root).await;
-    let list = loaded.as_ref().ok().cloned();
-    let status = match Client::reach(data_dir, term::notice).await? {
-        Some(access) => {
-            super::call(&access, ProjectStatus { project: project.id.clone(), list }).await?
+    let client = Client::reach(data_dir, term::notice).await?;
+    let of_log = async |list| match &client {
+        Some(client) => {
+            let status = ProjectStatus { project: project.id.clone(), list };
+            Box::pin(super::call(client, status)).await
         }
-        None => None,
+        None => Ok(None),
     };
+    // A process that runs the project has read its list.
+    if let Some(Client::Remote(_)) = client
+        && let Some(document) = of_log(None).await?
+        && document.is_running
+        && !document.root.is_empty()
+    {
+        return Ok(document);
+    }
+    let loaded = longhaul_activities::project::load(&project.root).await;
+    let status = of_log(loaded.as_ref().ok().cloned()).await?;
     let mut document = match status.filter(|status| !status.root.is_empty()) {
         Some(document) if document.is_running => return Ok(document),
         Some(document) => document,
@@ -144,10 +154,15 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     for finding in &document.findings {
         text += &format!("\nnoticed: {}", terminal::safe(finding));
     }
-    for line in &document.features {
-        for finding in &line.findings {
-            text += &format!("\nnoticed on {}: {}", line.id, terminal::safe(finding));
-        }
+    let findings = document.features.iter().flat_map(|line| {
+        line.findings.iter().map(|finding| format!("{}: {}", line.id, terminal::safe(finding)))
+    });
+    for finding in findings.clone().take(ROWS) {
+        text += &format!("\nnoticed on {finding}");
+    }
+    let more = findings.skip(ROWS).count();
+    if more > 0 {
+        text += &format!("\nnoticed: {more} more findings (-o json shows all)");
     }
     for stuck in &document.stuck {
         text += &format!("\nrun {} cannot go on: {}", stuck.run, stuck.reason);
@@ -169,6 +184,9 @@ pub(crate) fn sessions_paused(paused: &SessionsPaused) -> String {
     }
 }
 
+/// How many features are shown.
+const ROWS: usize = 100;
+
 /// The feature table.
 pub(super) fn table(document: &StatusDocument) -> String {
     let terminal = Terminal::here();
@@ -181,8 +199,21 @@ pub(super) fn table(document: &StatusDocument) -> String {
             terminal::safe(&remark(line)),
         ]
     };
-    let rows: Vec<_> = document.features.iter().map(row).collect();
-    terminal.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows)
+    // Of many features, those that are in progress or need a person.
+    let all = &document.features;
+    let is_open = |line: &&FeatureLine| line.is_in_progress() || line.is_blocked();
+    let shown: Vec<&FeatureLine> = if all.len() <= ROWS {
+        all.iter().collect()
+    } else {
+        let others = all.iter().filter(|line| !is_open(line));
+        all.iter().filter(is_open).chain(others).take(ROWS).collect()
+    };
+    let rows: Vec<_> = shown.iter().map(|line| row(line)).collect();
+    let table = terminal.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows);
+    match all.len() - shown.len() {
+        0 => table,
+        more => format!("{table}\nand {more} more features (-o json shows all)"),
+    }
 }
 
 fn remark(line: &FeatureLine) -> String {

@@ -15,7 +15,7 @@ use crate::event::{EventKind, MessageBody, UnknownEffect};
 use crate::failure::{Failure, FailureKind};
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
-use crate::policy::Effect;
+use crate::policy::{Effect, Policy};
 use crate::store::StoreError;
 use crate::summary::Status;
 use crate::verb::{CallState, Calls, Verb};
@@ -168,17 +168,17 @@ impl Activation {
         };
         let (cancel, listen) = watch::channel(false);
         let input = call.input.clone();
-        let (pools, pool, run) =
-            (self.shared.pools.clone(), call.policy.pool.clone(), self.run.clone());
+        let (pools, policy, run) =
+            (self.shared.pools.clone(), call.policy.clone(), self.run.clone());
         let step: BoxFuture<'static, (usize, CallStep)> = if batch.states[index].unknown {
             let (attempt, _) =
                 self.attempt(batch, index, batch.states[index].attempts.max(1), listen);
             Box::pin(async move {
                 (index, CallStep::Probed(attempt::probe(handler, input, attempt).await))
             })
-        } else if pool.is_some() || call.policy.effect == Effect::Guarded {
+        } else if policy.pool.is_some() || call.policy.effect == Effect::Guarded {
             batch.entering.insert(index);
-            Box::pin(async move { (index, enter(&pools, pool.as_deref(), &run, listen).await) })
+            Box::pin(async move { (index, enter(&pools, &policy, &run, listen).await) })
         } else {
             let attempt = self.attempt(batch, index, batch.states[index].attempts + 1, listen);
             to_its_end(index, call, handler, attempt, cancel.clone(), None)
@@ -485,14 +485,14 @@ fn to_its_end(
 /// Waits for a slot, unless it is preempted first.
 async fn enter(
     pools: &Pools,
-    pool: Option<&str>,
+    policy: &Policy,
     run: &RunId,
     mut cancel: watch::Receiver<bool>,
 ) -> CallStep {
     tokio::select! {
         biased;
         Ok(_) = cancel.wait_for(|cancelled| *cancelled) => CallStep::Preempted,
-        place = pools.enter(pool, run) => CallStep::Entered(place),
+        place = pools.enter(policy.pool.as_deref(), policy.rank, run) => CallStep::Entered(place),
     }
 }
 

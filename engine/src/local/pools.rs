@@ -1,13 +1,16 @@
-//! Pools of slots that limit how many activities run at once: the highest priority first,
-//! round-robin among equals.
+//! Pools of slots that limit how many activities run at once: the highest priority first, then the
+//! highest rank, round-robin among equals.
 //!
 //! Runs share by the first part of their ids: a project with a thousand runs waits in one queue, a
 //! project with three in another, and the two queues alternate.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::id::RunId;
 
@@ -18,6 +21,24 @@ pub struct Share {
     pub priority: i64,
     /// Labels whose limits apply to it.
     pub labels: Vec<String>,
+}
+
+/// A pool whose calls prepare the calls of another one, such as the trees that agents work in: a
+/// call gets a slot only when the prepared runs are about to be used up.
+#[derive(Debug, Clone)]
+pub struct Feeder {
+    /// The pool of the calls that prepare.
+    pub pool: String,
+    /// The pool that the prepared runs enter.
+    pub feeds: String,
+    /// The most prepared runs besides those for which a slot is free.
+    pub ahead: usize,
+    /// A prepared run that has not entered the next pool after this time does not count: it waits
+    /// for something else.
+    pub patience: Duration,
+    /// The pool of the calls that follow. While many calls of a rank above zero wait there, further
+    /// prepared runs would only lengthen that queue.
+    pub then: String,
 }
 
 /// How many activities of a pool run at once in the whole engine.
@@ -39,10 +60,22 @@ struct Terms {
 struct Pool {
     name: String,
     terms: Arc<Mutex<Terms>>,
+    /// The pool that has this one in its [`Feeding`].
+    before: Weak<Pool>,
+    feeding: Option<Feeding>,
     state: Mutex<State>,
 }
 
+/// The pools after one that prepares their calls. Their states are locked after its own.
 #[derive(Debug)]
+struct Feeding {
+    next: Arc<Pool>,
+    then: Arc<Pool>,
+    ahead: usize,
+    patience: Duration,
+}
+
+#[derive(Debug, Default)]
 struct State {
     /// How many slots there are.
     size: usize,
@@ -53,13 +86,30 @@ struct State {
     queues: BTreeMap<String, Queue>,
     /// The number in use, by label.
     used: HashMap<String, usize>,
+    /// The runs that were prepared here and have not entered the next pool.
+    prepared: HashMap<RunId, Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<oneshot::Sender<PoolSlot>>,
+    /// By rank, the highest first.
+    waiting: VecDeque<Waiting>,
     /// The turn in which it was last served.
     served: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    run: RunId,
+    rank: u8,
+    sender: oneshot::Sender<PoolSlot>,
+}
+
+impl Queue {
+    fn add(&mut self, waiting: Waiting) {
+        let place = self.waiting.iter().take_while(|other| other.rank >= waiting.rank).count();
+        self.waiting.insert(place, waiting);
+    }
 }
 
 /// A slot of a pool; dropping it releases it.
@@ -76,26 +126,38 @@ impl Drop for PoolSlot {
             let mut state = pool.lock();
             state.give_back(&self.labels);
             pool.serve(&mut state);
+            drop(state);
+            pool.serve_before();
         }
     }
 }
 
 impl Pools {
-    pub(crate) fn new(sizes: &[(String, usize)]) -> Self {
+    pub(crate) fn new(sizes: &[(String, usize)], feeders: &[Feeder]) -> Self {
         let terms = Arc::<Mutex<Terms>>::default();
-        let pool = |(name, size): &(String, usize)| {
-            let state = State {
-                size: *size,
-                taken: 0,
-                turn: 0,
-                queues: BTreeMap::new(),
-                used: HashMap::new(),
+        let mut pools = HashMap::new();
+        let size = |name: &String| sizes.iter().find(|(pool, _)| pool == name).map(|it| it.1);
+        for feeder in feeders {
+            let (Some(next), Some(then)) = (size(&feeder.feeds), size(&feeder.then)) else {
+                continue;
             };
-            let pool =
-                Pool { name: name.clone(), terms: Arc::clone(&terms), state: Mutex::new(state) };
-            (name.clone(), Arc::new(pool))
-        };
-        Self { pools: sizes.iter().map(pool).collect(), terms }
+            let first = Arc::new_cyclic(|before: &Weak<Pool>| {
+                let next = Pool::new(&feeder.feeds, next, &terms, before.clone(), None);
+                let then = Pool::new(&feeder.then, then, &terms, before.clone(), None);
+                let (next, then) = (Arc::new(next), Arc::new(then));
+                pools.insert(feeder.feeds.clone(), Arc::clone(&next));
+                pools.insert(feeder.then.clone(), Arc::clone(&then));
+                let Feeder { ahead, patience, .. } = *feeder;
+                let feeding = Feeding { next, then, ahead, patience };
+                Pool::new(&feeder.pool, usize::MAX, &terms, Weak::new(), Some(feeding))
+            });
+            pools.insert(feeder.pool.clone(), first);
+        }
+        for (name, size) in sizes {
+            let pool = || Arc::new(Pool::new(name, *size, &terms, Weak::new(), None));
+            pools.entry(name.clone()).or_insert_with(pool);
+        }
+        Self { pools, terms }
     }
 
     /// Sets how the runs of a project share pools, from now on.
@@ -110,6 +172,8 @@ impl Pools {
             let mut state = pool.lock();
             state.size = size;
             pool.serve(&mut state);
+            drop(state);
+            pool.serve_before();
         }
     }
 
@@ -125,37 +189,109 @@ impl Pools {
         }
     }
 
+    /// A run has ended: it enters no further pool.
+    pub(crate) fn leave(&self, run: &RunId) {
+        for pool in self.pools.values().filter(|pool| pool.feeding.is_some()) {
+            pool.end_preparation(run);
+        }
+    }
+
     /// Waits for a free slot; `None` at once if the pool has no limit. Cancel-safe.
-    pub(crate) async fn enter(&self, pool: Option<&str>, run: &RunId) -> Option<PoolSlot> {
+    pub(crate) async fn enter(
+        &self,
+        pool: Option<&str>,
+        rank: u8,
+        run: &RunId,
+    ) -> Option<PoolSlot> {
         let pool = self.pools.get(pool?)?;
-        let (sender, place) = oneshot::channel();
-        let project = run.root();
+        let (sender, mut place) = oneshot::channel();
         {
             let mut state = pool.lock();
-            state.queues.entry(project.to_owned()).or_default().waiting.push_back(sender);
+            let waiting = Waiting { run: run.clone(), rank, sender };
+            state.queues.entry(run.root().to_owned()).or_default().add(waiting);
             pool.serve(&mut state);
         }
-        place.await.ok()
+        if let Some(before) = pool.before.upgrade().filter(|before| before.feeds(pool)) {
+            before.end_preparation(run);
+        }
+        let Some(feeding) = &pool.feeding else { return place.await.ok() };
+        loop {
+            match tokio::time::timeout(feeding.patience, &mut place).await {
+                Ok(place) => return place.ok(),
+                Err(_) => pool.serve(&mut pool.lock()),
+            }
+        }
     }
 }
 
 impl Pool {
+    fn new(
+        name: &str,
+        size: usize,
+        terms: &Arc<Mutex<Terms>>,
+        before: Weak<Pool>,
+        feeding: Option<Feeding>,
+    ) -> Self {
+        let state = State { size, ..State::default() };
+        let terms = Arc::clone(terms);
+        Self { name: name.to_owned(), terms, before, feeding, state: Mutex::new(state) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
 
+    /// Whether the calls of this pool prepare those of another one.
+    fn feeds(&self, next: &Arc<Self>) -> bool {
+        self.feeding.as_ref().is_some_and(|feeding| Arc::ptr_eq(&feeding.next, next))
+    }
+
+    /// Serves the pool before this one. The state of this one is not locked.
+    fn serve_before(&self) {
+        if let Some(before) = self.before.upgrade() {
+            before.serve(&mut before.lock());
+        }
+    }
+
+    fn end_preparation(self: &Arc<Self>, run: &RunId) {
+        let mut state = self.lock();
+        // A session is below the run of its feature.
+        state.prepared.retain(|prepared, _| !run.is_within(prepared.as_str()));
+        self.serve(&mut state);
+    }
+
+    /// Whether a further run may be prepared for the next pool.
+    fn is_wanted(&self, state: &mut State) -> bool {
+        let Some(feeding) = &self.feeding else { return true };
+        state.prepared.retain(|_, since| since.elapsed() < feeding.patience);
+        let (free, waiting) = {
+            let next = feeding.next.lock();
+            (next.size.saturating_sub(next.taken), next.waiting(0))
+        };
+        let is_congested = {
+            let then = feeding.then.lock();
+            then.waiting(1) >= 2 * then.size
+        };
+        state.prepared.len() + waiting < free + feeding.ahead && !is_congested
+    }
+
     /// Gives free slots to the next projects in turn.
     fn serve(self: &Arc<Self>, state: &mut State) {
-        while let Some((project, labels)) = self.next(state) {
+        while self.is_wanted(state)
+            && let Some((project, labels)) = self.next(state)
+        {
             state.turn += 1;
             let turn = state.turn;
             let Some(queue) = state.queues.get_mut(&project) else { return };
-            let Some(sender) = queue.waiting.pop_front() else { return };
+            let Some(Waiting { run, sender, .. }) = queue.waiting.pop_front() else { return };
             let place = PoolSlot { pool: Some(Arc::clone(self)), labels: labels.clone() };
             match sender.send(place) {
                 Ok(()) => {
                     queue.served = turn;
                     state.take(&labels);
+                    if self.feeding.is_some() {
+                        state.prepared.insert(run, Instant::now());
+                    }
                 }
                 // The waiting call was cancelled.
                 Err(mut place) => place.pool = None,
@@ -182,13 +318,22 @@ impl Pool {
             (project, queue, terms.shares.get(project).unwrap_or(&default))
         });
         let next = with_share.filter(|(_, _, share)| fits(share));
-        let (project, _, share) =
-            next.min_by_key(|(_, queue, share)| (std::cmp::Reverse(share.priority), queue.served))?;
+        let order = |(_, queue, share): &(&String, &Queue, &Share)| {
+            let rank = queue.waiting.front().map(|waiting| waiting.rank);
+            (Reverse(share.priority), Reverse(rank), queue.served)
+        };
+        let (project, _, share) = next.min_by_key(order)?;
         Some((project.clone(), share.labels.clone()))
     }
 }
 
 impl State {
+    /// How many calls of at least this rank wait.
+    fn waiting(&self, rank: u8) -> usize {
+        let ranks = self.queues.values().flat_map(|queue| &queue.waiting);
+        ranks.filter(|waiting| waiting.rank >= rank && !waiting.sender.is_closed()).count()
+    }
+
     fn take(&mut self, labels: &[String]) {
         self.taken += 1;
         for label in labels {

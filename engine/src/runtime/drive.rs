@@ -59,6 +59,7 @@ pub(super) async fn drive(
             }
             End::RunEnded | End::Retired(Retirement::Terminated) => {
                 shared.stuck().remove(&run);
+                shared.pools.leave(&run);
                 shared.release(&run, &inbox, |_| false);
                 return;
             }

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::context::{EngineError, Stop};
 use crate::event::{Cause, Event, EventKind, MessageBody, Outcome, RequestedBy};
 use crate::id::RunId;
-use crate::local::{Emitted, Share};
+use crate::local::{Emitted, Feeder, Share};
 use crate::payload::Payload;
 use crate::store::{Commit, Creation, Delivery, EventLog, StoreError};
 use crate::summary::{Status, Summary};
@@ -40,6 +40,8 @@ pub struct Parts {
 pub struct Options {
     /// The slots of each pool. A pool without an entry has no limit.
     pub pools: Vec<(String, usize)>,
+    /// The pools whose calls prepare those of another pool.
+    pub feeders: Vec<Feeder>,
     /// The most runs that wait in memory; a further run leaves it at once.
     pub resident_waiting: usize,
     /// How long a run waits in memory before it leaves it.
@@ -53,6 +55,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             pools: Vec::new(),
+            feeders: Vec::new(),
             resident_waiting: 1000,
             idle: Duration::from_secs(10),
             adopted: vec![String::new()],

@@ -69,7 +69,7 @@ impl Shared {
             workflows,
             handlers,
             clock,
-            pools: Pools::new(&options.pools),
+            pools: Pools::new(&options.pools, &options.feeders),
             options,
             timers: Timers::default(),
             recorded: broadcast::channel(4096).0,

@@ -86,8 +86,8 @@ impl FeatureLine {
         let mut line = Self {
             id: feature.id.to_string(),
             name: feature.name.clone(),
-            status: view.state(&feature.id),
-            waiting_for: view.missing(&feature.id).map(ToString::to_string).collect(),
+            status: view.state_of(feature),
+            waiting_for: view.missing_of(feature).map(ToString::to_string).collect(),
             ..Self::default()
         };
         if let Some(known) = view.feature(&feature.id) {

@@ -38,7 +38,7 @@ impl GraphDocument {
         let node = |feature: &Feature| Node {
             id: feature.id.to_string(),
             name: feature.name.clone(),
-            status: view.state(&feature.id),
+            status: view.state_of(feature),
             depends_on: feature.depends_on.iter().map(ToString::to_string).collect(),
         };
         Self {

@@ -59,7 +59,9 @@ pub struct Tree(pub Name);
 pub struct Graph {
     /// The run of the project.
     pub project: RunId,
-    /// The current list; absent: the list that the project read last.
+    /// The current list; absent: the list that the project read last. Not sent to another process:
+    /// one that runs the project has read it.
+    #[serde(skip)]
     pub list: Option<Vec<Feature>>,
 }
 
@@ -77,6 +79,7 @@ pub struct Why {
     /// A run or a feature.
     pub name: Name,
     /// The current list, used if no process runs the project.
+    #[serde(skip)]
     pub list: Option<Vec<Feature>>,
 }
 

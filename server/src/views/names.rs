@@ -1,6 +1,6 @@
 //! Resolves names of runs: an id, a unique part of one, or a feature.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_workflows::backlog::FeatureId;
@@ -189,12 +189,11 @@ impl View<'_> {
     /// The features of a project, including removed ones with runs.
     async fn features_of(&self, project: &RunId) -> Result<Vec<FeatureId>, StoreError> {
         let view = ProjectView::of(&self.store.published(project).await?);
-        let mut known: Vec<FeatureId> =
-            view.backlog.into_iter().map(|feature| feature.id).collect();
-        let more: Vec<FeatureId> =
-            view.features.into_keys().filter(|id| !known.contains(id)).collect();
-        known.extend(more);
-        Ok(known)
+        let known: Vec<FeatureId> = view.backlog.into_iter().map(|feature| feature.id).collect();
+        let listed: BTreeSet<&FeatureId> = known.iter().collect();
+        let more = view.features.into_keys().filter(|id| !listed.contains(id));
+        let more: Vec<FeatureId> = more.collect();
+        Ok(known.into_iter().chain(more).collect())
     }
 }
 

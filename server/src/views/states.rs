@@ -8,7 +8,7 @@ use longhaul_workflows::batch::{BatchView, BatchWorkflow, EntryState};
 use longhaul_workflows::contracts::{SessionEnding, SessionReport};
 use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
 use longhaul_workflows::narrative;
-use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::project::{BacklogView, ProjectWorkflow};
 use longhaul_workflows::projection::{ProjectState, ProjectView, RunView, State};
 use longhaul_workflows::session::SessionWorkflow;
 
@@ -106,7 +106,9 @@ impl View<'_> {
     ) -> Result<&'a Published, StoreError> {
         if !projects.0.contains_key(&project) {
             let view = match RunId::new(project.clone()) {
-                Ok(id) => ProjectView::of(&self.store.published(&id).await?),
+                Ok(id) => {
+                    ProjectView::of(&self.store.published_except(&id, BacklogView::KEY).await?)
+                }
                 Err(_) => ProjectView::default(),
             };
             let passed = view.passed_runs().cloned().collect();

@@ -3,6 +3,7 @@
 
 use longhaul_engine::{Payload, RunId, RunReader, Status};
 use longhaul_tests::script::{id, until};
+use longhaul_workflows::contracts::Mark;
 use longhaul_workflows::feature::{Ready, Turn};
 use longhaul_workflows::project::{Held, Skipped, signal};
 
@@ -115,7 +116,7 @@ async fn a_forged_turn_and_a_forged_ready_change_nothing() {
     world.hold("run_session login");
     let engine = world.begin().await;
     world.until_begun("run_checks shop merged", 1).await;
-    let forged = Turn { regression: Vec::new(), tree: 0 };
+    let forged = Turn { regression: Vec::new(), tree: 0, mark: Mark::Own };
     engine.signal(&id("p/login/1"), Turn::GIVEN, Payload::of(&forged)).await.unwrap();
     let ready = Ready { feature: feature("login", "true").id, files: Vec::new() };
     world.tell(&engine, Ready::SIGNAL, Payload::of(&ready)).await;

@@ -14,7 +14,7 @@ use super::ProjectRef;
 activity! {
     /// Runs the project's set-up script in a new work tree, or in that of a merged result, which
     /// may have other dependencies. A failing script is a report, not a failure of the activity.
-    RunSetup = "run_setup": SetupInput => SetupReport, long()
+    RunSetup = "run_setup": SetupInput => SetupReport, |input| ranked(input.commit.is_some())
 }
 
 /// Input of [`RunSetup`].
@@ -59,7 +59,7 @@ activity! {
     /// `commit` and set up first (ignored files stay, for build caches). Stops at the first
     /// failure. Failing checks are a report, not a failure of the activity. A check that has passed
     /// on the same content with the same set-up is not repeated.
-    RunChecks = "run_checks": ChecksInput => ChecksReport, long()
+    RunChecks = "run_checks": ChecksInput => ChecksReport, |input| ranked(!input.is_baseline)
 }
 
 /// Input of [`RunChecks`].
@@ -76,6 +76,9 @@ pub struct ChecksInput {
     pub commit: String,
     /// The checks.
     pub checks: Vec<Check>,
+    /// Whether they run before the work begins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_baseline: bool,
     /// Whether checks run that have passed on the same content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
@@ -94,7 +97,7 @@ pub struct ChecksInput {
 activity! {
     /// Runs the checks of a feature on the commit that its work begins on: a check that passes
     /// there is no evidence of the work. All checks run, each with a short timeout.
-    CheckBase = "check_base": ChecksInput => ChecksReport, long()
+    CheckBase = "check_base": ChecksInput => ChecksReport, ranked(false)
 }
 
 /// Output of [`RunChecks`] and [`CheckBase`].
@@ -199,9 +202,11 @@ impl ChecksReport {
     }
 }
 
-/// The checks have their own timeouts; the activity's is the last resort.
-fn long() -> Policy {
+/// The checks have their own timeouts; the activity's is the last resort. The checks of finished
+/// work go before those of work that has not begun.
+fn ranked(is_finished: bool) -> Policy {
     Policy {
+        rank: u8::from(is_finished),
         start_to_close: Duration::from_hours(24),
         retry: Delays::List(vec![Duration::from_secs(1), Duration::from_secs(5)]),
         pool: Some("checks".into()),

@@ -15,7 +15,11 @@ activity! {
     /// Opens a work tree on the feature's branch `longhaul/<feature>`, new from the tip or as an
     /// earlier run left it. Uncommitted work in it is first kept under
     /// `refs/longhaul/rescue/<run>/<key>`.
-    OpenWorktree = "open_worktree": OpenInput => Worktree, git_policy()
+    OpenWorktree = "open_worktree": OpenInput => Worktree, Policy {
+        // A tree is opened shortly before an agent can work in it.
+        pool: Some("trees".into()),
+        ..git_policy()
+    }
 }
 
 /// Input of [`OpenWorktree`].
@@ -185,6 +189,28 @@ pub struct MergeInput {
     pub at: String,
     /// The integration work tree of the merge turn.
     pub tree: u32,
+    /// The features that the commit marks as passing in the list.
+    #[serde(default, skip_serializing_if = "Mark::is_own")]
+    pub mark: Mark,
+}
+
+/// The features that a commit marks as passing in the list, if it contains the list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// The one that lands.
+    #[default]
+    Own,
+    /// None: a later commit marks it.
+    Later,
+    /// The one that lands, and these.
+    With(Vec<FeatureId>),
+}
+
+impl Mark {
+    pub(crate) fn is_own(&self) -> bool {
+        *self == Self::Own
+    }
 }
 
 /// Output of [`MergeCandidate`].

@@ -4,7 +4,7 @@
 
 /// Declares an activity: its name in histories, its input and output, its policy.
 macro_rules! activity {
-    ($(#[$doc:meta])* $name:ident = $wire:literal: $input:ty => $output:ty, $policy:expr) => {
+    ($(#[$doc:meta])* $name:ident = $wire:literal: $input:ty => $output:ty, |$of:ident| $policy:expr) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name;
@@ -14,10 +14,13 @@ macro_rules! activity {
             type Input = $input;
             type Output = $output;
 
-            fn policy(_: &Self::Input) -> longhaul_engine::Policy {
+            fn policy($of: &Self::Input) -> longhaul_engine::Policy {
                 $policy
             }
         }
+    };
+    ($(#[$doc:meta])* $name:ident = $wire:literal: $input:ty => $output:ty, $policy:expr) => {
+        activity!($(#[$doc])* $name = $wire: $input => $output, |_input| $policy);
     };
 }
 
@@ -44,7 +47,7 @@ pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use driven::{AgentFacts, AgentOutcome, AgentProgress};
 pub use feedback::{Behind, Feedback, Problem};
 pub use git::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, Mark, MergeCandidate,
     MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree,
     Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
 };

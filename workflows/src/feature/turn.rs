@@ -8,7 +8,7 @@ use longhaul_engine::{Context, ContextExt, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
-use crate::contracts::{Land, Landed};
+use crate::contracts::{Land, Landed, Mark};
 
 use super::Work;
 
@@ -28,6 +28,9 @@ pub struct Turn {
     pub regression: Vec<Check>,
     /// The integration work tree, exclusive to this run until it returns the turn or ends.
     pub tree: u32,
+    /// The features that its commit marks in the list.
+    #[serde(default, skip_serializing_if = "Mark::is_own")]
+    pub mark: Mark,
 }
 
 impl Ready {

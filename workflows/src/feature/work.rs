@@ -105,6 +105,7 @@ impl Work {
             worktree: worktree.into(),
             commit: commit.into(),
             checks,
+            is_baseline: false,
             repeat: self.brief.settings.merge.repeat_gates,
             same_as: None,
             protected: self.brief.settings.protected(),
@@ -139,7 +140,8 @@ impl Work {
     /// The baseline shows whether the machine still works, so it always runs.
     pub(super) fn baseline(&self, commit: &str) -> ChecksInput {
         let checks = self.brief.settings.baseline.clone();
-        ChecksInput { repeat: true, ..self.checks(&self.worktree, commit, checks) }
+        let checks = self.checks(&self.worktree, commit, checks);
+        ChecksInput { is_baseline: true, repeat: true, ..checks }
     }
 
     pub(super) fn gates(&self, commit: &str) -> ChecksInput {
@@ -213,6 +215,7 @@ impl Work {
             body: feature.description.clone(),
             at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
             tree: turn.tree,
+            mark: turn.mark.clone(),
         }
     }
 

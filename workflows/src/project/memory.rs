@@ -16,6 +16,7 @@ use crate::settings::Settings;
 
 use super::admission::Admissions;
 use super::list::Gone;
+use super::marks::Marks;
 use super::order::Skipped;
 use super::queue::MergeQueue;
 use super::regression;
@@ -58,6 +59,8 @@ pub struct Snapshot {
     followed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rollback: Option<Rollback>,
+    #[serde(default, skip_serializing_if = "Marks::is_empty")]
+    marks: Marks,
     #[serde(default)]
     admissions: Admissions,
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
@@ -137,6 +140,8 @@ pub(super) struct Memory {
     pub(super) followed: bool,
     /// The rollback to perform as soon as no feature is in progress.
     pub(super) rollback: Option<Rollback>,
+    /// The marks in the list that are due.
+    pub(super) marks: Marks,
     /// Messages to send next.
     pub(super) outbox: Vec<Outgoing>,
     /// An ignored signal that is not yet published.
@@ -183,6 +188,7 @@ impl Memory {
             labels: remembered.labels,
             followed: remembered.followed,
             rollback: remembered.rollback,
+            marks: remembered.marks,
             outbox: Vec::new(),
             skipped: None,
             admissions: remembered.admissions,
@@ -216,6 +222,7 @@ impl Memory {
             labels: self.labels,
             followed: self.followed,
             rollback: self.rollback,
+            marks: self.marks,
             admissions: self.admissions,
             findings: self.findings,
         };
@@ -303,7 +310,10 @@ impl Memory {
         let (ready, tree) =
             self.queue.next(|id| held.contains(id), |id| !kept_back.contains(id))?;
         let run = self.run_of(&ready.feature)?;
-        Some((run, Turn { regression: regression::checks(self, &ready), tree }))
+        let counts = self.backlog.counts();
+        let is_last = counts.in_progress <= 1 && counts.workable == 0;
+        let mark = self.marks.begin(&ready.feature, counts.total(), is_last);
+        Some((run, Turn { regression: regression::checks(self, &ready), tree, mark }))
     }
 
     /// The features with held runs.
@@ -336,7 +346,11 @@ impl Memory {
         if self.gone.contains_key(id) || restore(&mut self.backlog, id, &state).is_ok() {
             let record = self.record(id);
             record.over_limit = None;
+            let has_passed = state == FeatureState::Passed;
             record.state = state;
+            if !has_passed {
+                self.marks.forget(id);
+            }
         }
     }
 }
@@ -384,6 +398,7 @@ impl Snapshot {
             labels: BTreeMap::new(),
             followed: false,
             rollback: None,
+            marks: Marks::default(),
             admissions: Admissions::default(),
             findings: Findings::default(),
         }

@@ -104,6 +104,8 @@ impl Memory {
     pub(super) fn take_outcome(&mut self, run: &RunId, outcome: Outcome) {
         if let Some(feature) = self.feature_of(run) {
             self.take_outcome_of(&feature, outcome);
+            let has_passed = self.backlog.state(&feature) == Some(&FeatureState::Passed);
+            self.marks.end(&feature, has_passed);
             self.admissions.leave(&feature);
             self.end_admission(&feature);
         }

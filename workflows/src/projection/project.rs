@@ -77,28 +77,39 @@ impl ProjectView {
 
     /// The state of a feature.
     pub fn state(&self, id: &FeatureId) -> State {
+        self.state_with(id, || self.listed(id))
+    }
+
+    /// The state of a feature of the list. Unlike [`Self::state`], it does not search the list.
+    pub fn state_of(&self, feature: &Feature) -> State {
+        self.state_with(&feature.id, || Some(feature))
+    }
+
+    fn state_with<'a>(&'a self, id: &FeatureId, listed: impl Fn() -> Option<&'a Feature>) -> State {
         match self.feature(id) {
             Some(feature) if feature.passes => State::Passed,
             Some(feature) if feature.status == FeatureStatus::InProgress => State::Running,
             Some(feature) if feature.status == FeatureStatus::Blocked => State::Blocked,
-            None if self.listed(id).is_some_and(|feature| {
+            None if listed().is_some_and(|feature| {
                 feature.status == FeatureStatus::Blocked && !feature.passes
             }) =>
             {
                 State::Blocked
             }
-            _ if self.missing(id).next().is_some() => State::Waiting,
+            _ if listed().is_some_and(|feature| self.missing_of(feature).next().is_some()) => {
+                State::Waiting
+            }
             _ => State::Pending,
         }
     }
 
     /// The dependencies of a feature that have not passed.
-    pub fn missing<'a>(&'a self, id: &FeatureId) -> impl Iterator<Item = &'a FeatureId> {
-        let depends_on = self.listed(id).into_iter().flat_map(|feature| &feature.depends_on);
-        depends_on.filter(|id| !self.has_passed(id))
+    pub fn missing_of<'a>(&self, feature: &'a Feature) -> impl Iterator<Item = &'a FeatureId> {
+        feature.depends_on.iter().filter(|id| !self.has_passed(id))
     }
 
-    fn listed(&self, id: &FeatureId) -> Option<&Feature> {
+    /// A feature of the list.
+    pub fn listed(&self, id: &FeatureId) -> Option<&Feature> {
         self.backlog.iter().find(|feature| feature.id == *id)
     }
 

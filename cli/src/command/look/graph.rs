@@ -16,6 +16,7 @@ use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::Client;
 use longhaul_server::views::{self, GraphDocument};
 use longhaul_workflows::projection::{ProjectView, State};
 
@@ -28,7 +29,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     term::print(match arguments.form {
-        Form::Text => text::draw(Terminal::here(), &document) + &text::cycles(&document),
+        Form::Text => {
+            text::draw(Terminal::here(), &document, arguments.limit) + &text::cycles(&document)
+        }
         Form::Dot => dot(&document),
         Form::Mermaid => mermaid(&document),
         Form::Svg => svg::draw(&document),
@@ -38,9 +41,23 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
 
 /// The features of the current list with the states of the log.
 async fn document(data_dir: &Path, project: &Project) -> Result<GraphDocument> {
+    // A process that runs the project has read its list.
+    let client = super::reach(data_dir).await;
+    if let Ok(client @ Client::Remote(_)) = &client {
+        let graph = views::Graph { project: project.id.clone(), list: None };
+        match super::call(client, graph).await {
+            Err(error) if super::is_usage(&error) => {}
+            document => return document,
+        }
+    }
     let loaded = longhaul_activities::project::load(&project.root).await;
     let list = loaded.as_ref().ok().map(|loaded| loaded.features.clone());
-    match super::ask(data_dir, views::Graph { project: project.id.clone(), list }).await {
+    let graph = views::Graph { project: project.id.clone(), list };
+    let of_log = match client {
+        Ok(client) => super::call(&client, graph).await,
+        Err(error) => Err(error),
+    };
+    match of_log {
         // There is no log, or it does not contain the project yet.
         Err(error) if super::is_usage(&error) => {
             let view = ProjectView::default().with_list(loaded.map_err(usage)?.features);

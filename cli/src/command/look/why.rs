@@ -20,6 +20,9 @@ use longhaul_server::views::why::{self, Reason};
 use longhaul_server::views::{Why, WhyDocument};
 use longhaul_workflows::projection::ProjectView;
 
+/// How many reasons are shown.
+const REASONS: usize = 20;
+
 pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
     let document = document(data_dir, arguments).await?;
     match arguments.output {
@@ -44,7 +47,11 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
     }
     let Some(target) = target else { return Err(crate::command::no_log(data_dir)) };
     let name = super::name(target, &within.dir).await?;
-    let list = listed(&within.dir).await.map(|(_, features)| features);
+    // A process that runs the project has read its list.
+    let list = match &client {
+        Some(Client::Remote(_)) => None,
+        _ => listed(&within.dir).await.map(|(_, features)| features),
+    };
     let why = Why { name, list };
     let (error, has_run) = match client {
         None => (crate::command::no_log(data_dir), false),
@@ -91,8 +98,12 @@ pub(in crate::command) fn text(terminal: Terminal, document: &WhyDocument) -> St
         0,
         &format!("{}{run}: {}", document.about, terminal.state(document.header.status.as_str())),
     )];
-    for reason in &document.reasons {
+    for reason in document.reasons.iter().take(REASONS) {
         lines.push(self::reason(terminal, reason));
+    }
+    let more = document.reasons.len().saturating_sub(REASONS);
+    if more > 0 {
+        lines.push(terminal.indented(2, &format!("and {more} more reasons (-o json names all)")));
     }
     lines.join("\n")
 }

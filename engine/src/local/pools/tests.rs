@@ -11,7 +11,7 @@ use super::*;
 type Waiting<'a> = Pin<Box<dyn Future<Output = Option<PoolSlot>> + 'a>>;
 
 fn pools(size: usize) -> Pools {
-    Pools::new(&[("agents".to_owned(), size)])
+    Pools::new(&[("agents".to_owned(), size)], &[])
 }
 
 fn run(project: &str) -> RunId {
@@ -27,11 +27,11 @@ fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Option<T> {
 
 /// Lets all calls enter one after the other, each as briefly as possible; returns their order.
 fn order(pools: &Pools, projects: &[&str]) -> Vec<String> {
-    let hold = poll(pin!(pools.enter(Some("agents"), &run("first"))).as_mut()).flatten();
+    let hold = poll(pin!(pools.enter(Some("agents"), 0, &run("first"))).as_mut()).flatten();
     let runs: Vec<_> = projects.iter().map(|project| run(project)).collect();
     let mut waiting: Vec<(usize, Waiting<'_>)> = Vec::new();
     for (index, run) in runs.iter().enumerate() {
-        let mut entering: Waiting<'_> = Box::pin(pools.enter(Some("agents"), run));
+        let mut entering: Waiting<'_> = Box::pin(pools.enter(Some("agents"), 0, run));
         assert!(poll(entering.as_mut()).is_none(), "the pool is full");
         waiting.push((index, entering));
     }
@@ -85,10 +85,10 @@ fn a_limit_of_a_label_holds_up_no_others() {
     let first = run("a");
     let second = run("b");
     let other = run("c");
-    let first = poll(pin!(pools.enter(Some("agents"), &first)).as_mut());
-    let mut entering = Box::pin(pools.enter(Some("agents"), &second));
+    let first = poll(pin!(pools.enter(Some("agents"), 0, &first)).as_mut());
+    let mut entering = Box::pin(pools.enter(Some("agents"), 0, &second));
     assert!(first.is_some() && poll(entering.as_mut()).is_none());
-    assert!(poll(pin!(pools.enter(Some("agents"), &other)).as_mut()).is_some());
+    assert!(poll(pin!(pools.enter(Some("agents"), 0, &other)).as_mut()).is_some());
     drop(first);
     assert!(poll(entering.as_mut()).is_some());
 }
@@ -97,14 +97,14 @@ fn a_limit_of_a_label_holds_up_no_others() {
 fn who_ceases_to_wait_takes_no_place_away() {
     let pools = pools(1);
     let runs = [run("a"), run("b"), run("c")];
-    let held = poll(pin!(pools.enter(Some("agents"), &runs[0])).as_mut());
-    let mut gone = Box::pin(pools.enter(Some("agents"), &runs[1]));
-    let mut stays = Box::pin(pools.enter(Some("agents"), &runs[2]));
+    let held = poll(pin!(pools.enter(Some("agents"), 0, &runs[0])).as_mut());
+    let mut gone = Box::pin(pools.enter(Some("agents"), 0, &runs[1]));
+    let mut stays = Box::pin(pools.enter(Some("agents"), 0, &runs[2]));
     assert!(poll(gone.as_mut()).is_none() && poll(stays.as_mut()).is_none());
     drop(held);
     drop(gone);
     assert!(poll(stays.as_mut()).is_some(), "given first to one that went without looking");
-    assert!(poll(pin!(pools.enter(None, &runs[0])).as_mut()).is_some(), "no pool has no limit");
+    assert!(poll(pin!(pools.enter(None, 0, &runs[0])).as_mut()).is_some(), "no pool has no limit");
 }
 
 /// A call enters, or leaves with or without having had a slot.
@@ -138,7 +138,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Comes(project) => {
-                    let entering = Box::pin(pools.enter(Some("agents"), &runs[project]));
+                    let entering = Box::pin(pools.enter(Some("agents"), 0, &runs[project]));
                     waiting.push((project, entering));
                 }
                 Step::Leaves(call) if !inside.is_empty() && call % 3 > 0 => {
@@ -163,4 +163,76 @@ proptest! {
             prop_assert!(inside.len() == size || !could, "a call waits although there is a slot");
         }
     }
+}
+
+/// Two agents, one tree ahead, and one check.
+fn fed(patience: Duration) -> Pools {
+    let sizes = [("agents".to_owned(), 2), ("checks".to_owned(), 1)];
+    let feeder = Feeder {
+        pool: "trees".into(),
+        feeds: "agents".into(),
+        ahead: 1,
+        patience,
+        then: "checks".into(),
+    };
+    Pools::new(&sizes, &[feeder])
+}
+
+fn enter<'a>(pools: &'a Pools, pool: &'a str, rank: u8, run: &'a RunId) -> Waiting<'a> {
+    Box::pin(pools.enter(Some(pool), rank, run))
+}
+
+#[tokio::test]
+async fn trees_are_opened_for_free_agents_and_one_more() {
+    let pools = fed(Duration::MAX);
+    let runs: Vec<RunId> = (0..5).map(|number| run(&format!("p{number}"))).collect();
+    let mut trees: Vec<Waiting<'_>> =
+        runs.iter().map(|run| enter(&pools, "trees", 0, run)).collect();
+    let opened: Vec<bool> = trees.iter_mut().map(|tree| poll(tree.as_mut()).is_some()).collect();
+    assert_eq!(opened, [true, true, true, false, false]);
+    let first = poll(enter(&pools, "agents", 0, &runs[0]).as_mut());
+    let second = poll(enter(&pools, "agents", 0, &runs[1]).as_mut());
+    let mut third = enter(&pools, "agents", 0, &runs[2]);
+    assert!(first.is_some() && second.is_some() && poll(third.as_mut()).is_none());
+    assert!(poll(trees[3].as_mut()).is_none(), "one is ahead already");
+    drop(first);
+    let third = poll(third.as_mut());
+    assert!(third.is_some() && poll(trees[3].as_mut()).is_some());
+    assert!(poll(trees[4].as_mut()).is_none());
+    pools.leave(&runs[3]);
+    assert!(poll(trees[4].as_mut()).is_some(), "the run ahead has ended");
+}
+
+#[tokio::test]
+async fn a_prepared_run_that_waits_for_something_else_does_not_count_for_long() {
+    let patience = Duration::from_millis(50);
+    let pools = fed(patience);
+    let runs: Vec<RunId> = (0..4).map(|number| run(&format!("p{number}"))).collect();
+    for run in &runs[..3] {
+        assert!(poll(enter(&pools, "trees", 0, run).as_mut()).is_some());
+    }
+    let begun = Instant::now();
+    assert!(enter(&pools, "trees", 0, &runs[3]).await.is_some());
+    assert!(begun.elapsed() >= patience, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn finished_work_is_checked_before_more_is_begun() {
+    let pools = fed(Duration::MAX);
+    let runs: Vec<RunId> = (0..6).map(|number| run(&format!("p{number}"))).collect();
+    let checking = poll(enter(&pools, "checks", 1, &runs[0]).as_mut());
+    let mut new = enter(&pools, "checks", 0, &runs[1]);
+    let mut late = enter(&pools, "checks", 1, &runs[2]);
+    let mut later = enter(&pools, "checks", 1, &runs[3]);
+    for waiting in [&mut new, &mut late, &mut later] {
+        assert!(poll(waiting.as_mut()).is_none());
+    }
+    let mut tree = enter(&pools, "trees", 0, &runs[4]);
+    assert!(poll(tree.as_mut()).is_none(), "the checks are congested");
+    drop(checking);
+    let late = poll(late.as_mut());
+    assert!(late.is_some() && poll(new.as_mut()).is_none());
+    assert!(poll(tree.as_mut()).is_some(), "only one finished feature waits for its checks");
+    drop(late);
+    assert!(poll(later.as_mut()).is_some() && poll(new.as_mut()).is_some());
 }

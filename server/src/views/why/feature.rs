@@ -1,6 +1,6 @@
 //! Why a feature makes no progress, or its outcome.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use longhaul_engine::{RunId, Status, StoreError};
 use longhaul_workflows::backlog::{Feature, FeatureId};
@@ -139,15 +139,19 @@ fn why_workable(feature: &FeatureId, view: &ProjectView) -> Reason {
 /// The unpassed ends of all chains of dependencies; each end once, by the shortest chain.
 fn dependencies(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec<Reason> {
     let mut reasons = Vec::new();
+    let listed: HashMap<&FeatureId, &Feature> =
+        view.backlog.iter().map(|feature| (&feature.id, feature)).collect();
     let mut seen = BTreeSet::from([feature]);
     let mut open = VecDeque::from([vec![feature]]);
     while let Some(chain) = open.pop_front() {
         let last = chain.last().copied().unwrap_or(feature);
-        if chain.len() > 1 && view.state(last) != State::Waiting {
-            reasons.push(dependency(project, &chain, last, view));
+        let Some(&known) = listed.get(last) else { continue };
+        let state = view.state_of(known);
+        if chain.len() > 1 && state != State::Waiting {
+            reasons.push(dependency(project, &chain, (last, state), view));
             continue;
         }
-        for next in view.missing(last) {
+        for next in view.missing_of(known) {
             if seen.insert(next) {
                 open.push_back(chain.iter().copied().chain([next]).collect());
             }
@@ -159,7 +163,7 @@ fn dependencies(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec
 fn dependency(
     project: &RunId,
     chain: &[&FeatureId],
-    last: &FeatureId,
+    (last, state): (&FeatureId, State),
     view: &ProjectView,
 ) -> Reason {
     let chain: Vec<String> = chain.iter().map(ToString::to_string).collect();
@@ -168,7 +172,6 @@ fn dependency(
         between => format!(" (through {})", between.join(", ")),
     };
     let why = view.feature(last).and_then(|feature| feature.reason.as_deref());
-    let state = view.state(last);
     let stands = match (state, why) {
         (State::Blocked, Some(why)) => format!("is blocked: {}", sentence(why)),
         _ => format!("is {state}."),

@@ -17,12 +17,15 @@ const CYCLES: usize = 100;
 /// How many features of a cycle are shown.
 const LONGEST: usize = 20;
 
-pub(super) fn draw(terminal: Terminal, document: &GraphDocument) -> String {
+/// The trees, at most `limit` features of them.
+pub(super) fn draw(terminal: Terminal, document: &GraphDocument, limit: usize) -> String {
     if document.features.is_empty() {
         return "no features".into();
     }
     let deepest = terminal.width.map_or(DEEPEST, |width| (width / 4).clamp(4, DEEPEST));
-    let order = order(document, deepest);
+    let mut order = order(document, deepest);
+    let more = order.len().saturating_sub(limit);
+    order.truncate(limit);
     let depths: Vec<usize> = order.iter().map(|row| row.depth).collect();
     let leads = lines(&depths);
     let wide = |(lead, row): (&String, &Row)| {
@@ -32,7 +35,11 @@ pub(super) fn draw(terminal: Terminal, document: &GraphDocument) -> String {
     let column = if terminal.is_narrow() { 0 } else { column };
     let drawn =
         leads.iter().zip(&order).map(|(lead, row)| line(terminal, document, lead, row, column));
-    drawn.collect::<Vec<_>>().join("\n")
+    let mut drawn: Vec<String> = drawn.collect();
+    if more > 0 {
+        drawn.push(format!("and {more} more features (`--limit` shows more)"));
+    }
+    drawn.join("\n")
 }
 
 /// The dependency cycles, after the trees; empty if there are none.
@@ -187,7 +194,7 @@ mod tests {
 
     #[test]
     fn each_feature_is_below_what_it_needs() {
-        let drawn = draw(Terminal { width: None, is_coloured: false }, &graph());
+        let drawn = draw(Terminal { width: None, is_coloured: false }, &graph(), 200);
         let expected = "✓ parser     passed\n\
                         └─▶ table    running\n  \
                           └─· shell  waiting  (also needs parser)\n\
@@ -196,8 +203,17 @@ mod tests {
     }
 
     #[test]
+    fn of_many_features_the_first_are_shown() {
+        let drawn = draw(Terminal { width: None, is_coloured: false }, &graph(), 2);
+        let expected = "✓ parser   passed\n\
+                        └─▶ table  running\n\
+                        and 2 more features (`--limit` shows more)";
+        assert_eq!(drawn, expected);
+    }
+
+    #[test]
     fn a_narrow_page_is_not_left() {
-        let drawn = draw(Terminal { width: Some(30), is_coloured: false }, &graph());
+        let drawn = draw(Terminal { width: Some(30), is_coloured: false }, &graph(), 200);
         assert!(drawn.lines().all(|line| line.chars().count() <= 30), "{drawn}");
         assert!(drawn.contains("\n  └─· shell  waiting\n      (also needs parser)\n"), "{drawn}");
     }
@@ -217,7 +233,7 @@ mod tests {
                 depends_on: needs(index),
             })
             .collect();
-        let drawn = draw(Terminal { width: None, is_coloured: false }, &graph);
+        let drawn = draw(Terminal { width: None, is_coloured: false }, &graph, usize::MAX);
         assert!(
             drawn.contains("\n· f41 ") && drawn.contains("waiting  (needs f40)"),
             "{}",
