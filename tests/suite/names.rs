@@ -211,7 +211,7 @@ fn files_are_replayed_where_there_is_no_home() {
     };
     let said = call(&["replay", &file.to_string_lossy()]);
     let text = String::from_utf8_lossy(&said.stdout);
-    assert!(said.status.success() && text.contains("2 runs: 2 same"), "{said:?}");
+    assert!(said.status.success() && text.contains("3 runs: 3 same"), "{said:?}");
     assert!(call(&["schema"]).status.success() && call(&["completions", "bash"]).status.success());
     let said = call(&["replay", "--all"]);
     assert_eq!(said.status.code(), Some(2));
