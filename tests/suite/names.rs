@@ -119,7 +119,7 @@ fn a_feature_goes_before_a_directory_that_is_called_like_it() {
             .unwrap()
     };
     let said = |name: &str| String::from_utf8_lossy(&there(name).stdout).into_owned();
-    assert_eq!(said("parser").lines().count(), 1, "the feature, and not the whole project");
+    assert_eq!(said("parser").lines().count(), 2, "the feature, and not the whole project");
     assert_eq!(
         there("table").status.code(),
         Some(2),

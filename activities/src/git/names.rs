@@ -100,7 +100,7 @@ pub(super) fn feature_ref(run: &RunId) -> String {
 }
 
 /// The run of a feature, `PROJECT/FEATURE/NUMBER`, from its own id or that of a session below it.
-pub(crate) fn feature_run(run: &str) -> &str {
+pub fn feature_run(run: &str) -> &str {
     let end = run.match_indices('/').nth(2).map_or(run.len(), |(end, _)| end);
     &run[..end]
 }
