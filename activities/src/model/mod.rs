@@ -15,6 +15,7 @@ mod live;
 mod openai;
 mod openai_answer;
 mod received;
+mod recent;
 mod refusal;
 mod size;
 mod wait;
@@ -36,6 +37,7 @@ use exchange::{Answered, Exchange};
 use files::CallFiles;
 use key::Key;
 use received::Received;
+use recent::Recent;
 use refusal::Refusal;
 
 pub use live::ModelEvent;
@@ -46,13 +48,15 @@ pub struct ModelHandler {
     data_dir: PathBuf,
     git: GitHandlers,
     clients: Clients,
+    recent: Recent,
 }
 
 impl ModelHandler {
     /// A handler that keeps its files in a data directory, which must exist, and finds projects by
     /// the paths of these handlers.
     pub fn new(data_dir: impl AsRef<Path>, git: GitHandlers) -> Self {
-        Self { data_dir: data_dir.as_ref().to_owned(), git, clients: Clients::default() }
+        let data_dir = data_dir.as_ref().to_owned();
+        Self { data_dir, git, clients: Clients::default(), recent: Recent::default() }
     }
 
     /// Sends the conversation; an answer that tells of a full window is an answer.
@@ -64,10 +68,12 @@ impl ModelHandler {
         attempt: &Attempt,
     ) -> Result<Answered, Failure> {
         let url = exchange::url(call)?;
-        let clients = self.clients.clone();
-        let client_url = url.clone();
-        // Reads the certificates of the system.
-        let client = blocking(move || clients.for_url(&client_url)).await?;
+        let client = if let Some(client) = self.clients.known(&url) {
+            client
+        } else {
+            let (clients, url) = (self.clients.clone(), url.clone());
+            blocking(move || clients.for_url(&url)).await?
+        };
         let messages = conversation.messages();
         let exchange = Exchange { call, messages, key, client, url, attempt };
         let outcome = tokio::select! {
@@ -110,12 +116,12 @@ impl Handler<CallModel> for ModelHandler {
         let files = CallFiles::new(&self.data_dir, attempt, &call);
         let root = self.git.root_of(&call.project);
         let prepare = {
-            let (files, call) = (files.clone(), call.clone());
+            let (files, recent, call) = (files.clone(), self.recent.clone(), call.clone());
             move || {
                 if let Some(answer) = files.answer() {
                     return Ok(Prepared::Answered(Box::new(answer)));
                 }
-                let conversation = Conversation::of(&files.conversations(), &call)?;
+                let conversation = Conversation::of(&files.conversations(), &recent, &call)?;
                 Ok(Prepared::Request(conversation, Key::of(&call, &root)?))
             }
         };
@@ -126,26 +132,23 @@ impl Handler<CallModel> for ModelHandler {
         let answered = self.request(&call, &conversation, &key, attempt).await?;
         let answer = answer(&mut conversation, answered, began.elapsed());
         let data_dir = self.data_dir.clone();
-        let answer = blocking(move || {
-            let cost_micros = Prices::cost_in(&data_dir, &answer.model, &answer.usage);
-            Ok(ModelAnswer { cost_micros, ..answer })
-        })
-        .await?;
-        let kept = answer.clone();
+        let recent = self.recent.clone();
         let run = attempt.run.clone();
         blocking(move || {
+            let cost_micros = Prices::cost_in(&data_dir, &answer.model, &answer.usage);
+            let answer = ModelAnswer { cost_micros, ..answer };
             // The log records the answer next. A crash before that repeats the request; failing
             // here would repeat it for certain.
-            if let Err(error) = files.keep(&kept) {
+            if let Err(error) = files.keep(&answer) {
                 tracing::warn!(%run, %error, "the answer of a model is not kept in its file");
             }
             if let Err(error) = conversation.save() {
                 tracing::warn!(%run, %error, "a conversation is not kept in the cache");
             }
-            Ok(())
+            recent.put(conversation);
+            Ok(answer)
         })
-        .await?;
-        Ok(answer)
+        .await
     }
 
     async fn probe(&self, call: ModelCall, attempt: &Attempt) -> Probe<ModelAnswer> {
