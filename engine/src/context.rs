@@ -77,35 +77,34 @@ pub enum Received {
 }
 
 /// The messages that a `receive` takes. The others stay in the mailbox, in their order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// The names of signals; empty: every message.
-    signals: Vec<&'static str>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Filter {
+    /// Every message.
+    Any,
+    /// Signals of these names.
+    Signals(Vec<&'static str>),
+    /// Ends of child runs.
+    Children,
 }
 
 impl Filter {
     /// Every message.
     pub const fn any() -> Self {
-        Self { signals: Vec::new() }
+        Self::Any
     }
 
     /// Signals of these names.
     pub fn signals(names: &[&'static str]) -> Self {
-        Self { signals: names.to_vec() }
+        Self::Signals(names.to_vec())
     }
 
     /// Whether it takes a message.
     pub fn takes(&self, received: &Received) -> bool {
-        match received {
-            _ if self.signals.is_empty() => true,
-            Received::Signal { name, .. } => self.signals.contains(&name.as_str()),
-            Received::ChildEnded { .. } => false,
+        match (self, received) {
+            (Self::Any, _) | (Self::Children, Received::ChildEnded { .. }) => true,
+            (Self::Signals(names), Received::Signal { name, .. }) => names.contains(&name.as_str()),
+            _ => false,
         }
-    }
-
-    /// The names of its signals.
-    pub(crate) fn names(&self) -> &[&'static str] {
-        &self.signals
     }
 }
 

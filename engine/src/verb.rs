@@ -66,8 +66,17 @@ pub(crate) struct Encoder(blake3::Hasher);
 
 impl Encoder {
     fn filter(&mut self, filter: &Filter) {
-        for name in filter.names() {
-            self.field(name.as_bytes());
+        match filter {
+            Filter::Any => {}
+            Filter::Signals(names) => {
+                for name in names {
+                    self.field(name.as_bytes());
+                }
+            }
+            // No signal has an empty name.
+            Filter::Children => {
+                self.field(b"");
+            }
         }
     }
 

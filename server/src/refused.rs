@@ -1,10 +1,11 @@
-//! Refuses steering from within a session, and records the attempt in the run of that session.
+//! Refuses steering from within a session, and records the attempt in the run of its feature.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use longhaul_activities::files::placed::{self, Links};
+use longhaul_activities::git::feature_run;
 use longhaul_activities::process::call_of;
 use longhaul_engine::{Payload, RunId};
 use longhaul_workflows::finding::SteeringRefused;
@@ -82,10 +83,11 @@ impl Refusal {
         ))
     }
 
-    /// Records the attempt in the run of the session.
+    /// Records the attempt in the run of the feature of the session.
     pub(crate) async fn record(self, service: &Service) {
         let SteeringRefused { verb, call } = &self.0;
-        let Some(run) = call.rsplit_once('@').and_then(|(run, _)| RunId::new(run).ok()) else {
+        let run = call.rsplit_once('@').map(|(run, _)| feature_run(run));
+        let Some(run) = run.and_then(|run| RunId::new(run).ok()) else {
             return;
         };
         let is_new = {

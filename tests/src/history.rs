@@ -140,7 +140,7 @@ impl Histories {
         counts
     }
 
-    /// When the report of each session was recorded.
+    /// When the report of each session was recorded, by the run of its feature and its number.
     fn recorded_sessions(&self) -> BTreeMap<(String, u32), DateTime<Utc>> {
         let mut recorded = BTreeMap::new();
         for (run, events) in &self.0 {
@@ -150,7 +150,8 @@ impl Histories {
                 {
                     let input: SessionInput =
                         input.read().expect("a session was recorded with its input");
-                    recorded.insert((run.to_string(), input.number), event.at);
+                    let feature_run = run.as_str().rsplit_once('/').map_or("", |(above, _)| above);
+                    recorded.insert((feature_run.to_owned(), input.number), event.at);
                 }
             }
         }

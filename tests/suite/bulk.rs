@@ -94,7 +94,7 @@ fn rollback_and_prune_confirm() {
     undone.sort_unstable();
     assert_eq!(undone, ["\"parser\"", "\"table\""]);
     world.call(&rollback).exits(2).says("parser").says("--yes");
-    world.call("prune --older-than 0s").exits(2).says("3 runs would be pruned");
+    world.call("prune --older-than 0s").exits(2).says("7 runs would be pruned");
     assert_eq!(world.project.landed("main").len(), 2);
     world.call(&format!("{rollback} --yes")).exits(0);
     assert!(world.project.landed("main").is_empty());

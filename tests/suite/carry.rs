@@ -23,16 +23,16 @@ fn a_log_is_carried_over_and_is_the_same_to_the_byte() {
     assert!(file.contains("\"Pause\":{"), "the message that nobody has read is in it");
     let other = world.elsewhere("other");
     let (one, dry) = (world.text("one.jsonl"), ["import", "--dry-run", &world.text("one.jsonl")]);
-    other.call(&dry).exits(0).says("would be imported").says("3 runs");
+    other.call(&dry).exits(0).says("would be imported").says("5 runs");
     other.call(&["export", "--all"]).exits(2).says("nothing has run yet");
-    other.call(&["import", &one]).exits(0).says("3 runs imported, 0 skipped");
+    other.call(&["import", &one]).exits(0).says("5 runs imported, 0 skipped");
     assert!(
         world.exported(&other, "two.jsonl") == file,
         "what was carried over is carried on the same"
     );
     other.call(&["import", &one]).exits(0).says("skipped: the log has it already, exactly so");
     other.call(&["check"]).exits(0).says("whole");
-    other.call(&["replay", "--all"]).exits(0).says("3 runs: 3 same, 0 diverged");
+    other.call(&["replay", "--all"]).exits(0).says("5 runs: 5 same, 0 diverged");
 
     // Of the parts of a log, the same log.
     let third = world.elsewhere("third");
@@ -63,7 +63,7 @@ fn a_run_that_exists_otherwise_is_refused_and_nothing_else_is_taken_in() {
     let said = other.call(&["import", &world.text("one.jsonl"), "-o", "json"]);
     let report = said.exits(1).json();
     assert_eq!(report["imported"], false, "{report:#}");
-    assert_eq!(report["new"].as_array().unwrap().len(), 2, "{report:#}");
+    assert_eq!(report["new"].as_array().unwrap().len(), 4, "{report:#}");
     assert!(report["differ"][0]["how"].as_str().unwrap().contains("messages"), "{report:#}");
     other.call(&["replay", "--all"]).exits(0).says("1 run: 1 same");
 
@@ -81,30 +81,30 @@ fn a_log_in_use_is_read_backed_up_and_filled() {
     let mut run = world.at_work("parser");
     let backup = world.text("all.backup.zst");
     let said = world.longhaul.call(&["backup", "-O", &backup]);
-    assert_eq!(said.exits(0).says("wrote 2 runs").out.trim(), backup);
-    world.longhaul.call(&["replay", "--all"]).exits(0).says("2 runs: 2 same");
-    world.longhaul.call(&["replay", &backup]).exits(0).says("2 runs: 2 same");
+    assert_eq!(said.exits(0).says("wrote 3 runs").out.trim(), backup);
+    world.longhaul.call(&["replay", "--all"]).exits(0).says("3 runs: 3 same");
+    world.longhaul.call(&["replay", &backup]).exits(0).says("3 runs: 3 same");
     world.longhaul.call(&["check"]).exits(0).says("whole");
     world.longhaul.call(&["check", "--repair"]).exits(0).says("whole");
     let other = World::finished();
     let file = other.text("other.jsonl");
     other.longhaul.call(&["export", "--project", &other.id, "-O", &file]).exits(0);
-    world.longhaul.call(&["import", &file]).exits(0).says("3 runs imported");
+    world.longhaul.call(&["import", &file]).exits(0).says("5 runs imported");
     world.longhaul.call(&["import", "-"]).exits(4).says("it is empty");
     world
         .longhaul
         .call(&["prune", "--older-than", "0s", "--yes", "--project", &other.id])
         .exits(0)
-        .says("2 runs pruned");
+        .says("4 runs pruned");
     world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]).exits(0).says("0 runs pruned");
     world.project.let_go("parser");
     run.exits(0);
 
     let restored = world.elsewhere("restored");
-    restored.call(&["restore", &backup]).exits(0).says("restored 2 runs");
+    restored.call(&["restore", &backup]).exits(0).says("restored 3 runs");
     restored.call(&["restore", &backup]).exits(2).says("is not empty");
-    restored.call(&["check"]).exits(0).says("2 runs").says("whole");
-    restored.call(&["replay", "--all"]).exits(0).says("2 runs: 2 same");
+    restored.call(&["check"]).exits(0).says("3 runs").says("whole");
+    restored.call(&["replay", "--all"]).exits(0).says("3 runs: 3 same");
     world.longhaul.call(&["check"]).exits(0).says("whole");
     let names: Vec<_> = std::fs::read_dir(world.path("."))
         .unwrap()
@@ -129,7 +129,7 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
         .longhaul
         .call(&["prune", "--older-than", "0s", "--status", "passed", "--dry-run"])
         .exits(0)
-        .says("2 runs would be pruned")
+        .says("4 runs would be pruned")
         .says(&run);
     world.longhaul.call(&["replay", &run]).exits(0).says("1 same");
     let list = world.project.read("feature_list.json");
@@ -137,7 +137,7 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
         .longhaul
         .call(&["prune", "--older-than", "0s", "--yes"])
         .exits(0)
-        .says("2 runs pruned")
+        .says("4 runs pruned")
         .says("events gone");
     assert!(
         !logs.exists()
@@ -145,7 +145,7 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
     );
     assert_eq!(
         last_line(&world.longhaul.call(&["replay", "--all"])),
-        "3 runs: 1 same, 0 diverged, 2 pruned"
+        "5 runs: 1 same, 0 diverged, 4 pruned"
     );
     world.longhaul.call(&["check"]).exits(0).says("whole");
     world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]).exits(0).says("0 runs pruned");
@@ -173,7 +173,7 @@ fn two_commands_at_once_wait_for_each_other() {
     for mut import in at_once {
         import.exits(0);
     }
-    other.call(&["check"]).exits(0).says("3 runs").says("whole");
+    other.call(&["check"]).exits(0).says("5 runs").says("whole");
     assert!(world.exported(&other, "two.jsonl") == std::fs::read_to_string(&file).unwrap());
 }
 

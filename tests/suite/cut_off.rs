@@ -70,7 +70,7 @@ fn trying_to_import_leaves_nothing() {
     world.run().exits(0);
     world.call("export --all -O <place>/all.jsonl").exits(0);
     let shown = world.call("import <place>/all.jsonl --dry-run --data-dir <place>/other");
-    shown.exits(0).says("2 runs would be imported");
+    shown.exits(0).says("3 runs would be imported");
     assert!(!world.project.place().join("other").exists());
     world.call("export --all -O <place>/all.jsonl").exits(2).says("--force");
     world.call("export --all -O <place>/all.jsonl --force").exits(0);

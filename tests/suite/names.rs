@@ -119,7 +119,7 @@ fn a_feature_goes_before_a_directory_that_is_called_like_it() {
             .unwrap()
     };
     let said = |name: &str| String::from_utf8_lossy(&there(name).stdout).into_owned();
-    assert_eq!(said("parser").lines().count(), 1, "the feature, and not the whole project");
+    assert_eq!(said("parser").lines().count(), 2, "the feature, and not the whole project");
     assert_eq!(
         there("table").status.code(),
         Some(2),
@@ -211,7 +211,7 @@ fn files_are_replayed_where_there_is_no_home() {
     };
     let said = call(&["replay", &file.to_string_lossy()]);
     let text = String::from_utf8_lossy(&said.stdout);
-    assert!(said.status.success() && text.contains("2 runs: 2 same"), "{said:?}");
+    assert!(said.status.success() && text.contains("3 runs: 3 same"), "{said:?}");
     assert!(call(&["schema"]).status.success() && call(&["completions", "bash"]).status.success());
     let said = call(&["replay", "--all"]);
     assert_eq!(said.status.code(), Some(2));

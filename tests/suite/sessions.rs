@@ -203,8 +203,13 @@ fn sessions_of_a_command_are_shown_too() {
     check(&world, "session-command", "session show parser/1/1");
     let lines = world.json("session list parser");
     assert_eq!(lines["sessions"][0]["driver"], "command");
-    world.call("session transcript parser").exits(2).says("longhaul logs");
-    world.call("session handoff parser").exits(2).says("only the built-in agent");
+    world.call("session transcript parser").exits(0).says("step 1 of 1");
+    let session = lines["sessions"][0]["id"].as_str().unwrap();
+    world.call(&format!("logs {session}")).exits(0).says("step 1 of 1");
+    world.call(&format!("history {session}")).exits(0).says("session 1 (start) begins");
+    world.call(&format!("describe {session}")).exits(0).says("run_session");
+    world.call(&format!("replay {session}")).exits(0).says("1 same");
+    world.call("session handoff parser").exits(2).says("neither written nor received");
     world.call("usage").exits(0).says("no agent has stated any tokens");
 }
 

@@ -86,7 +86,7 @@ fn superseded_runs_are_marked_and_never_selected() {
         format!("{id}/parser/2\n{id}/parser/1\n")
     );
     assert_eq!(world.json("list --status blocked")["superseded"], 1);
-    world.call("list").exits(0).says("1 superseded run not shown: --all");
+    world.call("list").exits(0).says("2 superseded runs not shown: --all");
     let run = format!("{id}/parser/1");
     assert_eq!(world.json(&format!("describe {run}"))["superseded_by"], format!("{id}/parser/2"));
     world.call("tree .").exits(0).says("parser/1  blocked (superseded)");

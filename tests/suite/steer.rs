@@ -211,7 +211,7 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
     let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
     let said =
         world.longhaul.call(&["terminate", &id, "--why", "it runs in circles", "-o", "json"]);
-    assert_eq!(told(said.exits(0)), (vec![id.clone()], vec![]));
+    assert_eq!(told(said.exits(0)), (vec![id.clone(), format!("{id}/1")], vec![]));
     until("its agent is gone", || world.longhaul.left_over().is_empty());
     run.exits(1);
     assert_eq!(world.line("parser")["reason"], "terminated by tester: it runs in circles");

@@ -6,17 +6,18 @@ mod text;
 
 use longhaul_engine::event::{Cause, Message};
 use longhaul_engine::{
-    Event, EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, RequestedBy,
+    Event, EventKind, Failure, FailureKind, MessageBody, Outcome, Payload, RequestedBy, RunId,
 };
 use serde::Serialize;
 
-use crate::contracts::SessionReport;
+use crate::contracts::{SessionInput, SessionReport};
 use crate::feature::{
     Approval, FORKED_FROM, FeatureOutcome, FeatureProgress, Note, Ready, SessionEnded,
     SessionPermit, SessionRequest, SessionResult, Turn,
 };
 use crate::project::signal::{HALT, RELOAD, SYNC};
 use crate::projection::RunView;
+use crate::session::{SessionStart, SessionWorkflow};
 
 pub use text::{clock, counted, short};
 
@@ -142,7 +143,8 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
     match kind {
         EventKind::RunStarted { .. } => started(kind),
         EventKind::ActivityStarted { name, attempt, input, .. } => {
-            let kind = if activity::is_session(name) { Kind::SessionStarted } else { Kind::Detail };
+            let is_again = activity::is_session(name) && *attempt > 1;
+            let kind = if is_again { Kind::SessionStarted } else { Kind::Detail };
             entry(kind, format!("{} begins{}", activity::task(name, input), nth(*attempt)))
         }
         EventKind::ActivityFailed { name, input, attempt, failure, retry_at, .. } => {
@@ -155,6 +157,18 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
             let what = activity::task(name, input);
             entry(kind, format!("{what} failed{}: {}; {again}", nth(*attempt), failed(failure)))
         }
+        EventKind::ChildStarted { workflow, input, .. } if workflow == SessionWorkflow::NAME => {
+            let begins = |start: SessionStart| {
+                let SessionInput { number, reason, .. } = start.session;
+                let name = activity::session_name(number, reason);
+                entry(Kind::SessionStarted, format!("{name} begins"))
+            };
+            input.read().map_or_else(|_| entry(Kind::Detail, detail(kind)), begins)
+        }
+        EventKind::MessageReceived {
+            message: Some(Message { body: MessageBody::ChildEnded { run, outcome }, .. }),
+            ..
+        } => ended(run, outcome, before).unwrap_or_else(|| entry(Kind::Detail, detail(kind))),
         EventKind::RunPaused(request) => entry(Kind::Paused, format!("paused{}", by(request))),
         EventKind::RunResumed(request) => entry(Kind::Resumed, format!("resumed{}", by(request))),
         EventKind::RunParked { effect, .. } => entry(Kind::Parked, format!("parked: {effect}")),
@@ -178,6 +192,21 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
         }
         other => entry(Kind::Detail, detail(other)),
     }
+}
+
+/// The end of a session of the run.
+fn ended(run: &RunId, outcome: &Outcome, before: &RunView) -> Option<Entry> {
+    let session = before.sessions.iter().find(|session| session.run == run.as_str())?;
+    let name = activity::session_name(session.number, session.reason);
+    Some(match outcome {
+        Outcome::Completed(report) => {
+            activity::session(session.number, session.reason, &report.read().ok()?)
+        }
+        Outcome::Failed(failure) => {
+            Entry::new(Kind::SessionFailed, format!("{name} failed: {}", failure.message))
+        }
+        Outcome::Cancelled => Entry::new(Kind::SessionFailed, format!("{name} was cancelled")),
+    })
 }
 
 /// Events shown only in the history of a run.

@@ -1,8 +1,9 @@
-//! The session workflow: one context window of the built-in agent, from its prompt to its claim.
+//! The session workflow: one context window of an agent, from its prompt to its claim.
 //!
-//! The loop is workflow code: each model call and each tool call is an activity whose result is in
-//! the log before the next one begins. After a crash the conversation is rebuilt from the log, and
-//! nothing answered is requested again.
+//! The loop of the built-in agent is workflow code: each model call and each tool call is an
+//! activity whose result is in the log before the next one begins. After a crash the conversation
+//! is rebuilt from the log, and nothing answered is requested again. A session of another agent is
+//! one guarded activity.
 
 mod act;
 mod conversation;
@@ -21,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
     AgentFacts, AgentOutcome, BeginInput, BeginSession, Begun, Block, CallModel, EndInput,
-    EndSession, Handoff, ModelAnswer, ModelStop, OutsideChange, SealInput, SessionEnding,
-    SessionInput, SessionReport, Summary, Tampering, ToolCall,
+    EndSession, Handoff, ModelAnswer, ModelStop, OutsideChange, RunSession, SealInput,
+    SessionEnding, SessionInput, SessionReport, Summary, Tampering, ToolCall,
 };
 use crate::feature::Note;
 use crate::resources::Resources;
@@ -81,6 +82,10 @@ const IDLE_TURNS: u32 = 3;
 impl Workflow for SessionWorkflow {
     async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
         let start: SessionStart = input.read()?;
+        if start.session.agent.driver != Driver::Api {
+            let report = context.call::<RunSession>(start.session).await?;
+            return Ok(Ending::Complete(Payload::of(&report)));
+        }
         let mut session = Session::new(start);
         let ending = match session.run(context).await {
             Err(Stop::Failed(failure)) => session.failed(failure),
@@ -91,7 +96,7 @@ impl Workflow for SessionWorkflow {
     }
 }
 
-/// A session at work.
+/// A session of the built-in agent at work.
 struct Session {
     start: SessionStart,
     begun: Option<Begun>,

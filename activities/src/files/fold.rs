@@ -25,7 +25,7 @@ const HISTORY_TEXT: usize = 300;
 pub(super) struct Fold {
     pub(super) project: ProjectRun,
     pub(super) runs: BTreeMap<RunId, FeatureRun>,
-    /// The sessions that are runs.
+    /// The sessions by their runs.
     pub(super) hosted: HostedSessions,
     pub(super) history: Timeline<HistoryItem>,
     /// Lines of the session log.
@@ -93,7 +93,7 @@ impl Fold {
     fn apply_feature(&mut self, id: &RunId, events: &[Event], entries: &mut Vec<TimelineEntry>) {
         if !self.runs.contains_key(id) {
             let Some(run) = FeatureRun::of(&self.project.id, id) else {
-                return self.apply_session(id, events);
+                return self.apply_session(id, events, entries);
             };
             self.runs.insert(id.clone(), run);
         }
@@ -122,14 +122,12 @@ impl Fold {
     }
 
     /// Applies the events of a run below that of a feature, whose record they change.
-    fn apply_session(&mut self, id: &RunId, events: &[Event]) {
+    fn apply_session(&mut self, id: &RunId, events: &[Event], entries: &mut Vec<TimelineEntry>) {
         self.hosted.apply(id, events);
         let above = id.as_str().rsplit_once('/').and_then(|(above, _)| RunId::new(above).ok());
         let Some(run) = above.and_then(|above| self.runs.get_mut(&above)) else { return };
-        let place = run.view.sessions.iter().rposition(|it| it.own_run() == Some(id.as_str()));
-        if let Some(written) = place.and_then(|place| run.written.get_mut(place)) {
-            *written = None;
-        }
+        run.apply_session(id, events);
+        entries.append(&mut run.entries);
     }
 
     fn note(&mut self, TimelineEntry { key, feature, entry, .. }: &TimelineEntry) {

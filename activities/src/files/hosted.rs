@@ -1,5 +1,4 @@
-//! The parts of a session's record that the history of its own run has: sessions of the built-in
-//! agent are runs below the run of their feature.
+//! The parts of a session's record that the history of its own run has.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +7,11 @@ use longhaul_engine::{Activity, Event, EventKind, Position, RunId};
 use longhaul_workflows::contracts::{Seal, SealInput, Sealed};
 use longhaul_workflows::session::SessionProgress;
 
-/// The sessions of a project that are runs.
+/// The sessions of a project.
 #[derive(Debug, Default)]
 pub(super) struct HostedSessions(BTreeMap<RunId, Hosted>);
 
-/// A session that is a run, without its conversation.
+/// A session, without its conversation.
 #[derive(Debug, Default)]
 pub(super) struct Hosted {
     /// The time of its last event.

@@ -74,6 +74,33 @@ impl FeatureRun {
         }));
     }
 
+    /// Applies events of the run of a session.
+    pub(super) fn apply_session(&mut self, id: &RunId, events: &[Event]) {
+        let place = self.view.sessions.iter().rposition(|session| session.run == id.as_str());
+        let Some(place) = place else { return };
+        if let Some(written) = self.written.get_mut(place) {
+            *written = None;
+        }
+        let nothing = RunView::default();
+        for event in events {
+            self.view.sessions[place].apply(event);
+            let told = narrative::entries(event, &nothing).into_iter();
+            let told = told.filter(|entry| {
+                matches!(
+                    entry.kind,
+                    Kind::SessionStarted | Kind::SessionFailed | Kind::Parked | Kind::Reconciled
+                )
+            });
+            let session = self.session_id(&self.view.sessions[place]);
+            self.entries.extend(told.zip(0..).map(|(entry, nth)| TimelineEntry {
+                key: Key { at: event.at, run: id.clone(), position: event.position, nth },
+                feature: Some(self.feature.clone()),
+                session: session.clone(),
+                entry,
+            }));
+        }
+    }
+
     /// The id of a session: `login-1-s2`, or `login-1-r2-s1` after a restart of the run.
     pub(super) fn session_id(&self, session: &Session) -> String {
         let segment = session.record.segment;

@@ -139,7 +139,7 @@ impl State {
         for (number, run, index) in self.fold.unwritten_sessions() {
             let Some(run) = self.fold.runs.get_mut(&run) else { continue };
             let session = &run.view.sessions[index];
-            let hosted = session.own_run().and_then(|own| self.fold.hosted.get(own));
+            let hosted = self.fold.hosted.get(&session.run);
             let record = Record::of(run, session, hosted);
             let name = format!("sessions/session-{number:03}.json");
             let is_written = first.take(self.place.write_own(&name, &reports::json(&record)));

@@ -77,6 +77,7 @@ pub use init::{commit_files, has_commit, make_repository};
 pub use landed::LandedWork;
 pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
+pub use names::feature_run;
 pub use owner::{DataDirectory, Ownership, other_owner, own};
 use refs::Repository;
 pub use repository::{

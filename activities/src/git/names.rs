@@ -93,9 +93,16 @@ pub(super) fn foreign_ref(commit: &str) -> String {
     format!("refs/longhaul/foreign/{}", commit.get(..10).unwrap_or(commit))
 }
 
-/// The ref that keeps the commits of a feature's branch.
+/// The ref that keeps the commits of a feature's branch: by its run, also for the sessions below
+/// that.
 pub(super) fn feature_ref(run: &RunId) -> String {
-    format!("refs/longhaul/features/{}", ref_path(run.as_str()))
+    format!("refs/longhaul/features/{}", ref_path(feature_run(run.as_str())))
+}
+
+/// The run of a feature, `PROJECT/FEATURE/NUMBER`, from its own id or that of a session below it.
+pub fn feature_run(run: &str) -> &str {
+    let end = run.match_indices('/').nth(2).map_or(run.len(), |(end, _)| end);
+    &run[..end]
 }
 
 /// A run id as part of a ref name: characters that git refuses become `%` and two hex digits.

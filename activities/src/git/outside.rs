@@ -11,7 +11,7 @@ use longhaul_workflows::contracts::OutsideChange;
 
 use super::checkout::detach;
 use super::files;
-use super::names::{NEXT, foreign_ref, head_ref};
+use super::names::{NEXT, feature_run, foreign_ref, head_ref};
 use super::refs::Repository;
 use super::tree::Tree;
 
@@ -137,9 +137,10 @@ impl Repository {
         target: &str,
         attempt: &Attempt,
     ) -> Result<Option<OutsideChange>, Failure> {
-        let seen = tree
-            .target_seen()?
-            .filter(|(session, _)| session.starts_with(&format!("{}@", attempt.run)));
+        let session_run = |key: &str| key.rsplit_once('@').map_or("", |(run, _)| run).to_owned();
+        let run = feature_run(attempt.run.as_str());
+        let seen =
+            tree.target_seen()?.filter(|(session, _)| feature_run(&session_run(session)) == run);
         let Some((_, from)) = seen else { return Ok(None) };
         let to = self.target_commit(target).await?;
         if from == to {

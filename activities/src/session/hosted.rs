@@ -12,7 +12,7 @@ use longhaul_workflows::{prompt, session};
 
 use crate::checks::SetUp;
 use crate::confine::describe;
-use crate::git::{GitHandlers, Wanted, WorkTree};
+use crate::git::{self, GitHandlers, Wanted, WorkTree};
 use crate::process::{Environment, Runner, Supervisor, write_durably};
 
 use super::files::SessionFiles;
@@ -58,7 +58,7 @@ impl Handler<BeginSession> for HostedHandler {
         let session = &input.session;
         let files = self.files(session, attempt);
         let may_have_landed = files.exist_of_run();
-        let run = feature_run(&attempt.run, input.task.is_some());
+        let run = feature_run(&attempt.run);
         if let Some(landed) = landed(&self.setup.git, session, &run, may_have_landed).await? {
             return Ok(Begun {
                 landed: Some(landed),
@@ -99,14 +99,9 @@ fn tools() -> Vec<ToolSpec> {
     session::tools::specs().into_iter().chain([session::summary_tool()]).collect()
 }
 
-/// The run of the feature: that of a session is below it.
-fn feature_run(run: &RunId, is_sub_agent: bool) -> RunId {
-    let levels = if is_sub_agent { 2 } else { 1 };
-    let mut id = run.as_str();
-    for _ in 0..levels {
-        id = id.rsplit_once('/').map_or(id, |(parent, _)| parent);
-    }
-    RunId::new(id).unwrap_or_else(|_| run.clone())
+/// The run of the feature of a session.
+pub(super) fn feature_run(session: &RunId) -> RunId {
+    RunId::new(git::feature_run(session.as_str())).unwrap_or_else(|_| session.clone())
 }
 
 /// Writes the package for programs, and as a document for people.

@@ -31,6 +31,7 @@ use driven::KeptConversation;
 pub use driver::{Preflight, Transcript, preflight, settings_problem, why_not};
 use files::SessionFiles;
 pub use hosted::HostedHandler;
+use hosted::feature_run;
 
 /// The exit code of an agent whose context is full: a fresh session continues its work. An agent
 /// that cannot choose its exit code creates the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
@@ -127,7 +128,7 @@ impl SessionHandler {
             .with("LONGHAUL_NOTES_FILE", files.notes_file())
             .with("LONGHAUL_CONTEXT_FULL_FILE", files.context_full())
             .with("LONGHAUL_FEATURE_ID", input.feature.id.as_str())
-            .with("LONGHAUL_RUN_ID", attempt.run.as_str())
+            .with("LONGHAUL_RUN_ID", feature_run(&attempt.run).as_str())
             .with("LONGHAUL_SESSION", input.number.to_string())
             .with("LONGHAUL_REASON", input.reason.as_str());
         let sandbox = sandbox_of(&self.setup, input, tree, Some(&start.program), &env)?;
@@ -259,9 +260,8 @@ impl Handler<RunSession> for SessionHandler {
         } else {
             None
         };
-        if let Some(landed) =
-            landed(&self.setup.git, &input, &attempt.run, files.exist_of_run()).await?
-        {
+        let run = feature_run(&attempt.run);
+        if let Some(landed) = landed(&self.setup.git, &input, &run, files.exist_of_run()).await? {
             return Ok(without_agent(landed, String::new()));
         }
         let wanted = Wanted {

@@ -1,7 +1,7 @@
 //! `claude-progress.txt`: no duplicates, no losses, and foreign text unchanged.
 
 use longhaul_engine::{EventKind, RequestedBy};
-use longhaul_workflows::contracts::{RunSession, SessionEnding, SessionReason};
+use longhaul_workflows::contracts::{SessionEnding, SessionReason};
 
 use crate::story::{self, RUN};
 use crate::world::{World, headers};
@@ -95,16 +95,14 @@ async fn notes_of_an_agent_cannot_pass_for_an_entry() {
     let mut world = World::with_project().await;
     world.start(RUN).await;
     let input = story::session(1, SessionReason::Start);
-    world.started::<RunSession>(RUN, &input, 1).await;
+    story::begin(&mut world, RUN, &input).await;
     let ruler = "=".repeat(60);
     // The next gate fails in the same second in which the agent claims that it passed.
     let forged = format!(
         "{ruler}\n[2026-01-31 09:00:06] Session: login-1-s1\nAction: gates_failed\nFeature: \
          login\n\nno"
     );
-    world
-        .completed::<RunSession>(RUN, &input, &story::report(SessionEnding::ClaimsDone, &forged))
-        .await;
+    story::end(&mut world, RUN, &input, &story::report(SessionEnding::ClaimsDone, &forged)).await;
     world.refresh_afresh().await.unwrap();
     assert_eq!(headers(&world.read(NAME)).len(), 2);
     story::checks(&mut world, "c1", &[story::evidence("unit", 1, "")]).await;

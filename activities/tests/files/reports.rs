@@ -66,7 +66,7 @@ async fn files_in_the_middle_of_the_work_say_what_is_going_on() {
     story::prepare(&mut world).await;
     story::first_session(&mut world).await;
     story::enter(&mut world, story::at_session(2, SessionReason::Continue), 2).await;
-    world.started::<RunSession>(RUN, &story::session(2, SessionReason::Continue), 1).await;
+    story::begin(&mut world, RUN, &story::session(2, SessionReason::Continue)).await;
     world.feature("logout", blocked("no | check\nat all")).await;
     world
         .project(|view| {
@@ -117,7 +117,7 @@ async fn sessions_of_all_features_are_numbered_in_the_order_of_their_start() {
     let input = story::session(1, SessionReason::Start);
     for run in ["shop/logout/1", "shop/login/1"] {
         world.start(run).await;
-        world.started::<RunSession>(run, &input, 1).await;
+        story::begin(&mut world, run, &input).await;
     }
     world.start("shop/not-a-feature-run").await;
     world.refresh_afresh().await.unwrap();
@@ -132,7 +132,7 @@ async fn a_session_that_is_cut_off_is_tried_again_under_the_same_id() {
     let mut world = World::with_project().await;
     world.start(RUN).await;
     let input = story::session(1, SessionReason::Start);
-    world.started::<RunSession>(RUN, &input, 1).await;
+    story::begin(&mut world, RUN, &input).await;
     let (slot, name, failure) =
         (world.slot(), "run_session".to_owned(), Failure::retryable("no such program"));
     let retry_at = Some(world.now);
@@ -144,7 +144,8 @@ async fn a_session_that_is_cut_off_is_tried_again_under_the_same_id() {
         failure,
         retry_at,
     };
-    world.record(RUN, kind).await;
+    let own = story::run_of(RUN, &input);
+    world.record(&own, kind).await;
     let mut projector = world.projector();
     projector.refresh().await.unwrap();
     let status = |world: &World| {
@@ -154,14 +155,14 @@ async fn a_session_that_is_cut_off_is_tried_again_under_the_same_id() {
     };
     assert_eq!(status(&world), "interrupted");
 
-    world.started::<RunSession>(RUN, &input, 2).await;
+    world.started::<RunSession>(&own, &input, 2).await;
     projector.refresh().await.unwrap();
     assert_eq!(status(&world), "active");
     assert!(world.read("claude-progress.txt").contains("session 1 (start) begins (attempt 2)\n"));
     assert!(!world.path(".longhaul/sessions/session-002.json").exists());
 
     let failed = SessionEnding::Failed { reason: "exit code 1".into(), lacks_command: false };
-    world.completed::<RunSession>(RUN, &input, &story::report(failed, "")).await;
+    story::end(&mut world, RUN, &input, &story::report(failed, "")).await;
     projector.refresh().await.unwrap();
     assert_eq!(status(&world), "error");
 }
@@ -173,7 +174,7 @@ async fn a_run_that_is_cancelled_and_started_again_has_sessions_of_its_own() {
     world.start(RUN).await;
     let input = story::session(1, SessionReason::Start);
     let request = RequestedBy { by: "ann".into(), why: "wrong branch".into() };
-    world.started::<RunSession>(RUN, &input, 1).await;
+    story::begin(&mut world, RUN, &input).await;
     world
         .record(
             RUN,
@@ -188,14 +189,15 @@ async fn a_run_that_is_cancelled_and_started_again_has_sessions_of_its_own() {
     );
 
     world.begin(RUN, Cause::Restarted).await;
-    world.started::<RunSession>(RUN, &input, 1).await;
+    let input = story::session(2, SessionReason::Start);
+    story::begin(&mut world, RUN, &input).await;
     projector.refresh().await.unwrap();
     let entries = headers(&world.read("claude-progress.txt"));
     let ends: Vec<&str> = entries.iter().map(|entry| entry.split_once(' ').unwrap().1).collect();
     let expected = [
         "login-1-s1 session_started login",
         "login-1-s1 feature_cancelled login",
-        "login-1-r2-s1 session_started login",
+        "login-1-r2-s2 session_started login",
     ];
     assert_eq!(ends, expected);
     assert!(world.read("claude-progress.txt").contains("\nover: cancelled by ann: wrong branch\n"));

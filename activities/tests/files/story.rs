@@ -1,6 +1,6 @@
 //! The events of a feature: three sessions, a reverted file, a failed gate, a landing.
 
-use longhaul_engine::{EventKind, Payload};
+use longhaul_engine::{EventKind, Message, MessageBody, Outcome, Payload, RunId};
 use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::contracts::{
     ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Feedback, Land, LandInput,
@@ -9,6 +9,8 @@ use longhaul_workflows::contracts::{
     SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
 };
 use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress, Stage};
+use longhaul_workflows::resources::Resources;
+use longhaul_workflows::session::{SessionStart, SessionWorkflow};
 use longhaul_workflows::settings::AgentSettings;
 
 use crate::world::{World, id, in_progress, passed};
@@ -55,22 +57,16 @@ pub(crate) async fn prepare(world: &mut World) {
 pub(crate) async fn first_session(world: &mut World) {
     enter(world, at_session(1, SessionReason::Start), 1).await;
     let input = session(1, SessionReason::Start);
-    world.started::<RunSession>(RUN, &input, 1).await;
-    world
-        .completed::<RunSession>(
-            RUN,
-            &input,
-            &report(SessionEnding::ContextFull, "Half of the form.\n"),
-        )
-        .await;
+    begin(world, RUN, &input).await;
+    end(world, RUN, &input, &report(SessionEnding::ContextFull, "Half of the form.\n")).await;
     seal(world, "c1", &["src/form.rs"], &[]).await;
 }
 
 pub(crate) async fn second_session(world: &mut World) {
     enter(world, at_session(2, SessionReason::Continue), 2).await;
     let input = session(2, SessionReason::Continue);
-    world.started::<RunSession>(RUN, &input, 1).await;
-    world.completed::<RunSession>(RUN, &input, &report(SessionEnding::ClaimsDone, "")).await;
+    begin(world, RUN, &input).await;
+    end(world, RUN, &input, &report(SessionEnding::ClaimsDone, "")).await;
     let flipped = Tampering {
         file: "feature_list.json".into(),
         what: "`login`: `passes` false -> true".into(),
@@ -84,14 +80,8 @@ pub(crate) async fn second_session(world: &mut World) {
 pub(crate) async fn third_session(world: &mut World) {
     enter(world, at_session(3, SessionReason::GatesFailed), 3).await;
     let input = session(3, SessionReason::GatesFailed);
-    world.started::<RunSession>(RUN, &input, 1).await;
-    world
-        .completed::<RunSession>(
-            RUN,
-            &input,
-            &report(SessionEnding::ClaimsDone, "The user is made first."),
-        )
-        .await;
+    begin(world, RUN, &input).await;
+    end(world, RUN, &input, &report(SessionEnding::ClaimsDone, "The user is made first.")).await;
     seal(world, "c3", &["src/form.rs", "src/main.rs"], &[]).await;
     enter(world, Stage::Gates, 3).await;
     checks(world, "c3", &[evidence("unit", 0, ""), evidence("end-to-end", 0, "")]).await;
@@ -175,6 +165,57 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
     }
 }
 
+/// The run of a session.
+pub(crate) fn run_of(run: &str, input: &SessionInput) -> String {
+    format!("{run}/{}", input.number)
+}
+
+/// Records the begin of a session in its run and in that of its feature, in one second.
+pub(crate) async fn begin(world: &mut World, run: &str, input: &SessionInput) {
+    let own = run_of(run, input);
+    let began = world.now;
+    let start = SessionStart {
+        id: RunId::new(own.clone()).unwrap(),
+        session: input.clone(),
+        seal: seal_input(),
+        handoff: None,
+        task: None,
+        available: Resources::default(),
+    };
+    let kind = EventKind::ChildStarted {
+        command: 1,
+        run: start.id.clone(),
+        workflow: SessionWorkflow::NAME.into(),
+        input: Payload::of(&start),
+    };
+    world.record(run, kind).await;
+    let now = world.now;
+    world.now = began;
+    world.start(&own).await;
+    world.now = began;
+    world.started::<RunSession>(&own, input, 1).await;
+    world.now = now;
+}
+
+/// Records the end of a session in its run and in that of its feature, in one second.
+pub(crate) async fn end(
+    world: &mut World,
+    run: &str,
+    input: &SessionInput,
+    report: &SessionReport,
+) {
+    let own = run_of(run, input);
+    let now = world.now;
+    world.completed::<RunSession>(&own, input, report).await;
+    world.now = now;
+    world.record(&own, EventKind::RunCompleted { output: Payload::of(report) }).await;
+    world.now = now;
+    let outcome = Outcome::Completed(Payload::of(report));
+    let body = MessageBody::ChildEnded { run: RunId::new(own).unwrap(), outcome };
+    let message = Some(Message { seq: 1, at: now, body });
+    world.record(run, EventKind::MessageReceived { command: 1, message }).await;
+}
+
 pub(crate) fn report(ending: SessionEnding, notes: &str) -> SessionReport {
     SessionReport {
         notes: notes.into(),
@@ -223,15 +264,6 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
 }
 
 pub(crate) async fn seal(world: &mut World, commit: &str, files: &[&str], tampered: &[Tampering]) {
-    let input = SealInput {
-        project: project(),
-        target: "main".into(),
-        feature: id("login"),
-        worktree: "/w/login".into(),
-        protected: Vec::new(),
-        list_file: "feature_list.json".into(),
-        step: "session".into(),
-    };
     let sealed = Sealed {
         outside: Vec::new(),
         commit: commit.into(),
@@ -241,7 +273,19 @@ pub(crate) async fn seal(world: &mut World, commit: &str, files: &[&str], tamper
         notes: String::new(),
         unread_notes: None,
     };
-    world.completed::<Seal>(RUN, &input, &sealed).await;
+    world.completed::<Seal>(RUN, &seal_input(), &sealed).await;
+}
+
+fn seal_input() -> SealInput {
+    SealInput {
+        project: project(),
+        target: "main".into(),
+        feature: id("login"),
+        worktree: "/w/login".into(),
+        protected: Vec::new(),
+        list_file: "feature_list.json".into(),
+        step: "session".into(),
+    }
 }
 
 pub(crate) async fn enter(world: &mut World, stage: Stage, sessions: u32) {

@@ -9,7 +9,8 @@ use chrono::{DateTime, Utc};
 use longhaul_activities::process::run_folder_name;
 use longhaul_activities::session::Transcript;
 use longhaul_engine::{Position, RunId, StoreError};
-use longhaul_workflows::projection::{RunView, Said, Session, SessionState, SessionView};
+use longhaul_workflows::projection::{RunView, Said, SessionState, SessionView};
+use longhaul_workflows::settings::Driver;
 use serde::{Deserialize, Serialize};
 
 use crate::request::{RequestError, request};
@@ -69,14 +70,15 @@ async fn activity(service: &Arc<Service>, seen: Seen) -> Result<Option<RunActivi
         since: since.unwrap_or(summary.started_at),
         last_line: None,
     };
-    let Some(session) = open.cloned() else { return Ok(Some(activity)) };
-    if let Some(own) = session.own_run().and_then(|run| RunId::new(run).ok()) {
-        activity.read_conversation(service, own).await?;
+    let Some((session, run)) = open.and_then(|open| Some((open, open.run()?))) else {
+        return Ok(Some(activity));
+    };
+    if session.driver == Driver::Api {
+        activity.read_conversation(service, run).await?;
         return Ok(Some(activity));
     }
-    let log = service.log.directory().to_owned();
-    let run = activity.seen.run.clone();
-    let tail = tokio::task::spawn_blocking(move || last_line(&output_file(&log, &run, &session)?));
+    let data_dir = service.log.directory().to_owned();
+    let tail = tokio::task::spawn_blocking(move || last_line(&output_file(&data_dir, &run)?));
     activity.last_line = tail.await.ok().flatten();
     Ok(Some(activity))
 }
@@ -105,18 +107,11 @@ impl RunActivity {
     }
 }
 
-/// The output file of a session: from its report, or the newest file of its call.
-pub fn output_file(data_dir: &Path, run: &RunId, session: &Session) -> Option<PathBuf> {
-    if let Some(log) = &session.log {
-        return Some(log.into());
-    }
-    let begins = format!("{}-", session.call);
-    let files = fs::read_dir(data_dir.join("logs").join(run_folder_name(run))).ok()?;
-    let of_call = |file: &fs::DirEntry| {
-        let file = file.file_name().to_string_lossy().into_owned();
-        file.strip_prefix(&begins).is_some_and(|rest| rest.contains("-session"))
-    };
-    let files = files.flatten().filter(of_call);
+/// The newest output file of the agent of a session.
+pub fn output_file(data_dir: &Path, session: &RunId) -> Option<PathBuf> {
+    let files = fs::read_dir(data_dir.join("logs").join(run_folder_name(session))).ok()?;
+    let is_output = |file: &fs::DirEntry| file.file_name().to_string_lossy().contains("-session");
+    let files = files.flatten().filter(is_output);
     let newest = files.max_by_key(|file| file.metadata().and_then(|data| data.created()).ok());
     newest.map(|file| file.path())
 }

@@ -5,7 +5,7 @@ use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::finding::Finding;
 use longhaul_workflows::projection::{
-    ActivityCounts, AuditEntry, CheckRun, MailboxEntry, RunView, Segment, Session,
+    ActivityCounts, AuditEntry, CheckRun, MailboxEntry, Segment, Session,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ impl View<'_> {
         let head = RunHead::of(self.store, run)
             .await?
             .ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
-        let view = RunView::of(&self.store.read(run, 0).await?);
+        let view = self.feature_view(run).await?;
         let mailbox = head.mailbox();
         let findings = head.findings(&view.progress.findings);
         let pruned_at = pruned::at(&head.summary);

@@ -103,10 +103,11 @@ impl View<'_> {
         };
         let of_feature = format!("{project}/{feature}");
         let runs = self.store.runs(&of_feature).await?;
-        let run = unique_match(
-            runs.iter().map(|(run, _)| run).filter(|run| run.is_within(&of_feature)),
-            &of_feature,
-        );
+        let is_run_of_it = |run: &RunId, summary: &Summary| {
+            summary.workflow != SessionWorkflow::NAME && run.is_within(&of_feature)
+        };
+        let runs = runs.iter().filter(|(run, summary)| is_run_of_it(run, summary));
+        let run = unique_match(runs.map(|(run, _)| run), &of_feature);
         run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![of_feature]))
     }
 

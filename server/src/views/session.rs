@@ -1,7 +1,6 @@
 //! Sessions of agents: their records, their conversations and their handoffs.
 //!
-//! A session of the built-in agent is a run of its own, whose id names it. The session of another
-//! agent is an activity of the run of its feature; its id is that of the run with its number.
+//! A session is a run below that of its feature, whose id names it.
 
 mod handoff;
 pub mod list;
@@ -12,6 +11,7 @@ use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::{RunView, Session, SessionView};
 use longhaul_workflows::session::SessionWorkflow;
+use longhaul_workflows::settings::Driver;
 use serde::{Deserialize, Serialize};
 
 use super::{Name, View};
@@ -32,26 +32,10 @@ pub struct ShowSession(pub Name);
 pub struct ShowHandoff(pub Name);
 
 /// A session in the log.
-pub(super) enum Found {
-    /// A run of its own.
-    Run(Box<Hosted>),
-    /// An activity of the run of its feature.
-    Activity(Box<Called>),
-}
-
-/// A session that is a run.
-pub(super) struct Hosted {
+pub(super) struct Found {
     pub(super) run: RunId,
     pub(super) summary: Summary,
     pub(super) view: SessionView,
-}
-
-/// A session that is an activity.
-pub(super) struct Called {
-    pub(super) run: RunId,
-    pub(super) summary: Summary,
-    pub(super) view: RunView,
-    pub(super) session: Session,
 }
 
 impl View<'_> {
@@ -75,54 +59,48 @@ impl View<'_> {
             return Err(RequestError::refused(pruned::refusal(&run, &at)));
         }
         match summary.workflow.as_str() {
-            SessionWorkflow::NAME => Ok(self.hosted(run, summary).await?),
-            FeatureWorkflow::NAME => self.of_feature(run, summary, number).await,
+            SessionWorkflow::NAME => Ok(self.session_of(run, summary).await?),
+            FeatureWorkflow::NAME => self.of_feature(run, number).await,
             workflow => Err(RequestError::refused(format!(
                 "run {run} is a {workflow}, and no session: `longhaul session list {run}` lists its sessions"
             ))),
         }
     }
 
-    async fn hosted(&self, run: RunId, summary: Summary) -> Result<Found, StoreError> {
+    async fn session_of(&self, run: RunId, summary: Summary) -> Result<Found, StoreError> {
         let view = SessionView::of(&self.store.read(&run, 0).await?);
-        Ok(Found::Run(Box::new(Hosted { run, summary, view })))
+        Ok(Found { run, summary, view })
+    }
+
+    /// The view of a run of a feature, with the attempts of its agents.
+    pub(super) async fn feature_view(&self, run: &RunId) -> Result<RunView, StoreError> {
+        let mut view = RunView::of(&self.store.read(run, 0).await?);
+        for session in &mut view.sessions {
+            let run = session.run().filter(|_| session.driver != Driver::Api);
+            let Some(run) = run else { continue };
+            if self.store.summary(&run).await?.is_some() {
+                self.store.read(&run, 0).await?.iter().for_each(|event| session.apply(event));
+            }
+        }
+        Ok(view)
     }
 
     /// A session of a feature run: the one with this number, else the last one.
-    async fn of_feature(
-        &self,
-        run: RunId,
-        summary: Summary,
-        number: Option<u32>,
-    ) -> Result<Found, RequestError> {
+    async fn of_feature(&self, run: RunId, number: Option<u32>) -> Result<Found, RequestError> {
         let view = RunView::of(&self.store.read(&run, 0).await?);
         let is_meant = |session: &&Session| number.is_none_or(|number| session.number == number);
-        let session = view.sessions.iter().rev().find(is_meant).cloned();
+        let session = view.sessions.iter().rev().find(is_meant).and_then(Session::run);
         let Some(session) = session else {
             return Err(RequestError::refused(match number {
                 Some(number) => format!("run {run} has no session {number}"),
                 None => format!("run {run} has had no session yet"),
             }));
         };
-        if let Some(run) = own_run(&session)
-            && let Some(summary) = self.store.summary(&run).await?
-        {
-            return Ok(self.hosted(run, summary).await?);
-        }
-        Ok(Found::Activity(Box::new(Called { run, summary, view, session })))
+        let summary = self.known(&session).await?;
+        Ok(self.session_of(session, summary).await?)
     }
 
     pub(super) async fn known(&self, run: &RunId) -> Result<Summary, StoreError> {
         self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))
     }
-}
-
-/// The run of a session, if it has one of its own.
-pub(super) fn own_run(session: &Session) -> Option<RunId> {
-    session.own_run().and_then(|run| RunId::new(run).ok())
-}
-
-/// The id of a session of a feature run.
-pub(super) fn id(run: &RunId, session: &Session) -> String {
-    own_run(session).map_or_else(|| format!("{run}/{}", session.number), |own| own.to_string())
 }

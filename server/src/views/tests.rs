@@ -10,10 +10,13 @@ use longhaul_engine::{
     RunReader, Slot, Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
-use longhaul_workflows::contracts::SessionReason;
+use longhaul_workflows::contracts::{Feedback, SessionReason};
 use longhaul_workflows::feature::{FeatureProgress, Stage};
 use longhaul_workflows::project::ProjectSummary;
 use longhaul_workflows::projection::State;
+use longhaul_workflows::resources::Resources;
+use longhaul_workflows::session::SessionWorkflow;
+use longhaul_workflows::settings::AgentSettings;
 use serde_json::json;
 
 use super::{ListDocument, Name, View, list};
@@ -39,10 +42,41 @@ struct Log {
 
 impl Log {
     async fn begin(&self, run: &str, workflow: &str, parent: Option<&str>) {
+        self.begin_with(run, workflow, parent, Payload::null()).await;
+    }
+
+    /// A session of a feature run: it begins in both histories.
+    async fn session(&self, feature_run: &str) {
+        let run = format!("{feature_run}/1");
+        let input = Payload::of(&json!({
+            "id": run,
+            "session": {
+                "project": {"id": "p", "root": "/p"}, "target": "main", "worktree": "/w",
+                "feature": {"id": "f", "name": "F"}, "number": 1, "reason": "start", "gates": [],
+                "feedback": Feedback::default(), "agent": AgentSettings::default(),
+            },
+            "seal": {
+                "project": {"id": "p", "root": "/p"}, "target": "main", "feature": "f",
+                "worktree": "/w", "protected": [], "list_file": "", "step": "",
+            },
+            "available": Resources::default(),
+        }));
+        let workflow = SessionWorkflow::NAME;
+        let begun = EventKind::ChildStarted {
+            command: 1,
+            run: id(&run),
+            workflow: workflow.into(),
+            input: input.clone(),
+        };
+        self.add(feature_run, vec![begun]).await;
+        self.begin_with(&run, workflow, Some(feature_run), input).await;
+    }
+
+    async fn begin_with(&self, run: &str, workflow: &str, parent: Option<&str>, input: Payload) {
         let labels = BTreeMap::from([("team".to_owned(), run[..1].to_owned())]);
         let kind = EventKind::RunStarted {
             workflow: workflow.into(),
-            input: Payload::null(),
+            input,
             parent: parent.map(id),
             labels,
             cause: Cause::Started,
@@ -194,11 +228,13 @@ async fn people_are_named_with_their_reasons() {
 #[tokio::test]
 async fn places_and_turns_name_those_who_have_them() {
     let log = with(vec![enter(session(1))]).await;
+    log.session("p/f/1").await;
     log.begin("p/g/1", "feature", Some("p")).await;
+    log.session("p/g/1").await;
     let slot = Slot::only(1);
     let name = "run_session".into();
     log.add(
-        "p/g/1",
+        "p/g/1/1",
         vec![EventKind::ActivityStarted { slot, name, input: Payload::null(), attempt: 1 }],
     )
     .await;

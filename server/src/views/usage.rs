@@ -1,18 +1,14 @@
 //! The ledger of turns, tokens and cost, folded from events.
 //!
-//! Each token is counted once: at the answer of a model call in the history of a session run, or in
-//! the report of an agent that is an activity. The report of a session run repeats what its calls
-//! say, and the events that a fork copies stay with their origin.
+//! Each token is counted once, in the history of a session run: at the answer of a model call, or in
+//! what another agent than the built-in one states.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use longhaul_activities::prices::Prices;
-use longhaul_engine::{Activity, Event, EventKind, RunId, Slot, Summary};
-use longhaul_workflows::contracts::{
-    AgentProgress, RunSession, SessionInput, SessionReport, Usage,
-};
-use longhaul_workflows::feature::{COPIED, FeatureWorkflow};
+use longhaul_engine::{Event, RunId, Summary};
+use longhaul_workflows::contracts::Usage;
 use longhaul_workflows::projection::SessionView;
 use longhaul_workflows::session::SessionWorkflow;
 use schemars::JsonSchema;
@@ -110,16 +106,14 @@ impl View<'_> {
         let mut rows: BTreeMap<String, UsageSum> = BTreeMap::new();
         let mut document = UsageDocument { by: show.by, ..UsageDocument::default() };
         for (run, summary) in self.within(&within).await? {
-            let entries: fn(&[Event]) -> Vec<Entry> = match summary.workflow.as_str() {
-                SessionWorkflow::NAME => of_session,
-                FeatureWorkflow::NAME => of_feature,
-                _ => continue,
-            };
+            if summary.workflow != SessionWorkflow::NAME {
+                continue;
+            }
             if pruned::at(&summary).is_some() {
                 document.pruned_runs += 1;
                 continue;
             }
-            for entry in entries(&self.store.read(&run, 0).await?) {
+            for entry in of_session(&self.store.read(&run, 0).await?) {
                 let row = rows.entry(subject(show.by, &run, &summary, &entry)).or_default();
                 row.add(&entry, prices);
                 document.total.add(&entry, prices);
@@ -158,74 +152,28 @@ impl UsageSum {
     }
 }
 
-/// The answers in the history of a session run.
+/// The uses of models in the history of a session run. A command states neither turns nor tokens nor
+/// cost.
 fn of_session(events: &[Event]) -> Vec<Entry> {
     let answers = SessionView::of(events).uses.into_iter().map(|answer| Entry {
         at: answer.at,
         model: answer.model,
-        turns: u64::from(answer.is_turn),
+        turns: answer.turns.into(),
         usage: answer.usage,
         stated_micros: answer.cost_micros,
     });
-    answers.collect()
-}
-
-/// The reports of agents in the history of a feature run. An agent without a report has what it
-/// recorded last as its progress.
-fn of_feature(events: &[Event]) -> Vec<Entry> {
-    let mut entries = Vec::new();
-    let mut open: BTreeMap<Slot, Entry> = BTreeMap::new();
-    let mut copied = 0;
-    for event in events {
-        if let EventKind::RunStarted { labels, .. } = &event.kind {
-            copied = labels.get(COPIED).and_then(|copied| copied.parse().ok()).unwrap_or(0);
-            entries.extend(std::mem::take(&mut open).into_values());
-        }
-        if (1..copied).contains(&event.position) {
-            continue;
-        }
-        match &event.kind {
-            EventKind::ActivityStarted { slot, name, input, .. } if name == RunSession::NAME => {
-                let input = input.read::<SessionInput>().ok();
-                let model = input.and_then(|input| input.agent.model).unwrap_or_default();
-                let new = || Entry { at: event.at, model, ..Entry::default() };
-                open.entry(*slot).or_insert_with(new);
-            }
-            EventKind::ActivityProgressed { slot, details } => {
-                if let (Some(entry), Ok(progress)) =
-                    (open.get_mut(slot), details.read::<AgentProgress>())
-                {
-                    entry.at = event.at;
-                    entry.usage = progress.usage;
-                    entry.stated_micros = progress.cost_micros;
-                }
-            }
-            EventKind::ActivityCompleted { slot, name, output, .. } if name == RunSession::NAME => {
-                let mut entry = open.remove(slot).unwrap_or_default();
-                entry.at = event.at;
-                if let Ok(SessionReport { agent: Some(facts), .. }) = output.read() {
-                    entry.turns = facts.turns.unwrap_or_default().into();
-                    entry.usage = facts.usage;
-                    entry.stated_micros = facts.cost_micros;
-                    entry.model = facts.model.unwrap_or(entry.model);
-                }
-                entries.push(entry);
-            }
-            _ => {}
-        }
-    }
-    entries.extend(open.into_values());
-    // A command states neither turns nor tokens nor cost.
-    entries
-        .retain(|entry| entry.turns > 0 || !entry.usage.is_zero() || entry.stated_micros.is_some());
-    entries
+    let is_stated =
+        |entry: &Entry| entry.turns > 0 || !entry.usage.is_zero() || entry.stated_micros.is_some();
+    answers.filter(is_stated).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use longhaul_engine::Payload;
     use longhaul_engine::event::Cause;
-    use longhaul_workflows::contracts::{AgentFacts, AgentOutcome, SessionEnding};
+    use longhaul_engine::{Activity, EventKind, Payload, Slot};
+    use longhaul_workflows::contracts::{
+        AgentFacts, AgentOutcome, AgentProgress, RunSession, SessionEnding, SessionReport,
+    };
 
     use super::*;
 
@@ -233,16 +181,15 @@ mod tests {
         Event { position, at: DateTime::UNIX_EPOCH, kind }
     }
 
-    fn begun(copied: Option<&str>) -> Event {
-        let labels = copied.map(|copied| (COPIED.to_owned(), copied.to_owned()));
+    fn begun(position: u64) -> Event {
         let kind = EventKind::RunStarted {
-            workflow: FeatureWorkflow::NAME.into(),
+            workflow: SessionWorkflow::NAME.into(),
             input: Payload::null(),
             parent: None,
-            labels: labels.into_iter().collect(),
+            labels: BTreeMap::new(),
             cause: Cause::Started,
         };
-        event(0, kind)
+        event(position, kind)
     }
 
     fn slot(number: u32) -> Slot {
@@ -291,29 +238,29 @@ mod tests {
 
     #[track_caller]
     fn expect(events: &[Event], outputs: &[u64]) {
-        let entries = of_feature(events);
+        let entries = of_session(events);
         let found: Vec<u64> = entries.iter().map(|entry| entry.usage.output).collect();
         assert_eq!(found, outputs);
     }
 
     #[test]
     fn a_report_replaces_the_progress_of_its_session() {
-        let events = [begun(None), started(1, 1), progressed(2, 1, 7), completed(3, 1, 9)];
+        let events = [begun(0), started(1, 1), progressed(2, 1, 7), completed(3, 1, 9)];
         expect(&events, &[9]);
         expect(&events[..3], &[7]);
         expect(&events[..2], &[]);
     }
 
     #[test]
-    fn copied_events_stay_with_their_origin() {
+    fn a_restarted_session_was_paid_for_twice() {
         let events = [
-            begun(Some("4")),
+            begun(0),
             started(1, 1),
             progressed(2, 1, 7),
-            completed(3, 1, 9),
-            started(4, 2),
-            completed(5, 2, 11),
+            begun(3),
+            started(4, 1),
+            completed(5, 1, 11),
         ];
-        expect(&events, &[11]);
+        expect(&events, &[7, 11]);
     }
 }

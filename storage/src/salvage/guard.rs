@@ -141,17 +141,17 @@ mod tests {
     use super::*;
 
     /// The header of a segment.
-    fn head(number: u64, durable: u64) -> Option<Head> {
+    fn head(number: u64, durable: u64) -> Head {
         let encoded = |number: u64| (number.cast_signed() ^ i64::MAX).to_le_bytes();
         let rest = [encoded(number * LENGTH), encoded(durable)].concat();
         let crc = (!crc32fast::hash(&rest)).to_le_bytes();
-        Some(Head::read(&[&crc[..], &rest].concat()).expect("the header is whole"))
+        Head::read(&[&crc[..], &rest].concat()).expect("the header is whole")
     }
 
     #[test]
     fn a_missing_segment_after_the_durable_ones_is_found() {
         let [four, five, six] = [(4, 0), (5, 4), (6, 5)]
-            .map(|(number, durable)| (number * LENGTH, head(number, durable * LENGTH + 99)));
+            .map(|(number, durable)| (number * LENGTH, Some(head(number, durable * LENGTH + 99))));
         assert_eq!(missing(&[six, four, five], 0), None);
         assert_eq!(missing(&[six, four, (5, None)], 0), Some(5));
         assert_eq!(missing(&[six, five], 0), None, "sled reuses segments before the durable end");

@@ -86,7 +86,7 @@ fn what_each_step_can_be_taken_for_is_listed_and_holds() {
     let said = world.call(&["fork", &id, "--from", &position]).exits(2).clone();
     said.says(&format!("cannot be forked after position {position}: the last is "));
     said.says(" --to parser` goes back to where it landed");
-    assert_eq!(world.histories().len(), 3, "nothing was begun");
+    assert_eq!(world.histories().len(), 5, "nothing was begun");
     world.call(&["checkpoints", &id]).exits(0).says("rollback").says("fork");
 
     for row in rows.as_array().unwrap().iter().filter(|row| row["fork"] == true) {

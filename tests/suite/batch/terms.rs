@@ -31,7 +31,8 @@ fn labels_reach_the_runs_of_a_project_that_has_run_before() {
     let file = world.write("", |_| "labels = { team = \"web\" }".into());
     world.batch(&file, &[]).exits(0);
     let with = |label: &str| {
-        let said = world.longhaul.call(&["list", "--label", label, "-o", "ids"]);
+        let said =
+            world.longhaul.call(&["list", "--label", label, "--kind", "feature", "-o", "ids"]);
         said.exits(0)
             .out
             .lines()

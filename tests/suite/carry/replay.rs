@@ -76,7 +76,7 @@ fn a_changed_file_diverges_and_both_sides_are_shown() {
     let file = file.to_string_lossy();
     let said = machine.call(&["replay", &file]);
     said.exits(1)
-        .says("diverged  at event 14")
+        .says("diverged  at event 15")
         .says("recorded   call stamp {")
         .says("asked now  call seal {");
     assert_eq!(last_line(&said), "2 runs: 1 same, 1 diverged");
@@ -85,7 +85,7 @@ fn a_changed_file_diverges_and_both_sides_are_shown() {
     let line = &report["runs"][1];
     assert_eq!(
         (&line["verdict"], &line["position"]),
-        (&"diverged".into(), &14.into()),
+        (&"diverged".into(), &15.into()),
         "{report:#}"
     );
     assert!(line["recorded"].as_str().unwrap().starts_with("call stamp"), "{report:#}");

@@ -78,7 +78,7 @@ async fn what_was_blocked_after_it_passed_is_a_claim_when_it_is_unblocked() {
     world.until_status("login", FeatureStatus::Blocked).await;
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
     world.until_passes("login").await;
-    assert_eq!(world.state().sessions, ["p/login/1"]);
+    assert_eq!(world.state().sessions, ["p/login/1/1"]);
     world.end(&engine).await;
 }
 
@@ -98,7 +98,7 @@ async fn finished(world: &World, at: &str, times: usize) -> Engine {
 async fn lands_unpaid(world: &World, engine: &Engine) {
     world.until_passes("login").await;
     assert_eq!(world.target(), ["login"]);
-    assert_eq!(world.state().sessions, ["p/login/1"], "the work was there");
+    assert_eq!(world.state().sessions, ["p/login/1/1"], "the work was there");
     world.end(engine).await;
 }
 
@@ -179,7 +179,7 @@ async fn finished_work_whose_description_was_edited_gets_another_session() {
     world.edit(&engine, vec![edited]).await;
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
     world.until_passes("login").await;
-    assert_eq!(world.state().sessions, ["p/login/1", "p/login/2"]);
+    assert_eq!(world.state().sessions, ["p/login/1/1", "p/login/2/1"]);
     world.end(&engine).await;
 }
 
@@ -196,7 +196,7 @@ async fn work_that_no_agent_called_done_gets_another_session() {
     world.let_go("run_session login");
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
     world.until_passes("login").await;
-    assert_eq!(world.state().sessions, ["p/login/1", "p/login/2"]);
+    assert_eq!(world.state().sessions, ["p/login/1/1", "p/login/2/1"]);
     world.end(&engine).await;
 }
 

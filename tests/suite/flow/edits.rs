@@ -52,7 +52,7 @@ async fn a_feature_that_comes_back_unchanged_is_a_claim() {
         world.until_passes("login").await;
         assert_eq!(world.view("login").await.unwrap().run, Some(id(&format!("p/login/{back}"))));
     }
-    assert_eq!(world.state().sessions, ["p/login/1"], "it was paid for once");
+    assert_eq!(world.state().sessions, ["p/login/1/1"], "it was paid for once");
     // The target went back meanwhile: nothing is taken for granted.
     world.edit(&engine, Vec::new()).await;
     until("it is gone", async || world.view("login").await.is_none()).await;
@@ -213,7 +213,7 @@ async fn gates_that_are_added_after_features_passed_are_checked_once_on_the_targ
     assert!(world.target().contains(&"neat".to_owned()), "{:?}", world.target());
     assert_eq!(judged(), 2, "once for each edit that no run took up");
     assert!(
-        !world.state().sessions.iter().any(|run| run == "p/login/2"),
+        !world.state().sessions.iter().any(|run| run == "p/login/2/1"),
         "{:?}",
         world.state().sessions
     );

@@ -162,7 +162,7 @@ fn a_block_that_is_lifted_at_once_has_no_two_agents_at_work() {
     assert_ne!(marks[0].session.0, marks[1].session.0);
     let list = world
         .longhaul
-        .call(&["list", "--feature", "parser", "--all", "-o", "json"])
+        .call(&["list", "--feature", "parser", "--kind", "feature", "--all", "-o", "json"])
         .exits(0)
         .json();
     let mut lives: Vec<[DateTime<Utc>; 2]> =

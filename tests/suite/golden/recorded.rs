@@ -19,6 +19,8 @@ use super::world::{Habit, Plan, World};
 
 const PROJECT: &str = "shop";
 const LOGIN: &str = "shop/login/1";
+/// Its first session.
+const SESSION: &str = "shop/login/1/1";
 
 /// Nearly as many messages as let a project go on as new.
 const MANY: u32 = 1970;
@@ -134,12 +136,13 @@ pub(super) const STORIES: [Story; 13] = [
             r#"{"outcome":"passed""#,
         ],
     ),
-    login(
-        "feature-rate-limited",
-        &[plan("login", &[], Habit::Limited)],
-        Then::AnHour,
-        &[r#""kind":{"rate_limited""#, r#""attempt":2"#, r#"{"outcome":"passed""#],
-    ),
+    Story {
+        name: "session-rate-limited",
+        plans: &[plan("login", &[], Habit::Limited)],
+        then: Then::AnHour,
+        run: SESSION,
+        tells: &[r#""kind":{"rate_limited""#, r#""attempt":2"#, r#""kind":"RunCompleted""#],
+    },
     login(
         "feature-cancelled",
         &[plan("login", &[], Habit::Lasts)],
@@ -266,7 +269,7 @@ async fn happen(then: Then, engine: &Engine, world: &World) {
             let limited = |kind: &EventKind| {
                 matches!(kind, EventKind::ActivityFailed { retry_at: Some(_), .. })
             };
-            until("the limit is reached", async || holds(engine, LOGIN, limited).await).await;
+            until("the limit is reached", async || holds(engine, SESSION, limited).await).await;
             world.clock.advance(3600);
         }
         Then::ManyMessages => {
@@ -294,7 +297,7 @@ async fn happen(then: Then, engine: &Engine, world: &World) {
 
 async fn is_in_session(engine: &Engine) -> bool {
     let begun = |kind: &EventKind| matches!(kind, EventKind::ActivityStarted { name, .. } if name == RunSession::NAME);
-    holds(engine, LOGIN, begun).await
+    holds(engine, SESSION, begun).await
 }
 
 async fn holds(engine: &Engine, run: &str, what: impl Fn(&EventKind) -> bool) -> bool {

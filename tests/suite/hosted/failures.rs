@@ -24,7 +24,7 @@ fn passes(settings: &str, script: impl Fn(&Request) -> Reply + Send + Sync + 'st
     hosted.world.run().exits(0).says("1 of 1 features pass");
     assert_eq!(hosted.server.repeated(), Vec::<String>::new());
     let history = hosted.world.call(&format!("history {}/parser/1", hosted.id()));
-    assert_eq!(history.exits(0).out.matches("started the run").count(), 1, "one session");
+    assert_eq!(history.exits(0).out.matches("session 1 (start) begins").count(), 1, "one session");
     hosted.world.call("replay --all").exits(0).says("0 diverged");
     hosted
 }

@@ -1,4 +1,4 @@
-//! Sessions of the built-in agent: child runs, of which exactly one owns the work.
+//! Sessions: child runs, of which exactly one owns the work.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use crate::session::{
 
 use super::Work;
 use super::note::Note;
+use crate::settings::Driver;
 
 /// How long a successor may take to acknowledge its package.
 const ACKNOWLEDGEMENT: Duration = Duration::from_mins(10);
@@ -87,7 +88,10 @@ impl Hosted<'_> {
         context: &mut dyn Context,
         timeout: Option<Duration>,
     ) -> Result<Option<Received>, Stop> {
-        let received = context.receive(&Filter::any(), timeout).await?;
+        // Only the built-in agent reads notes while it works. For others they stay in the mailbox.
+        let takes_notes = self.work.brief.settings.agent.driver == Driver::Api;
+        let filter = if takes_notes { Filter::Any } else { Filter::Children };
+        let received = context.receive(&filter, timeout).await?;
         if let Some(Received::ChildEnded { run, outcome }) = &received
             && self.open.remove(run)
             && let Outcome::Completed(report) = outcome
@@ -198,10 +202,13 @@ async fn decide(
 }
 
 fn report(outcome: Outcome) -> Result<SessionReport, Stop> {
-    let reason = match outcome {
-        Outcome::Completed(report) => return Ok(report.read()?),
-        Outcome::Failed(failure) => failure.message,
-        Outcome::Cancelled => "its run was cancelled".to_owned(),
-    };
-    Ok(SessionReport::without_agent(SessionEnding::Failed { reason, lacks_command: false }))
+    match outcome {
+        Outcome::Completed(report) => Ok(report.read()?),
+        Outcome::Failed(failure) => Err(Stop::Failed(failure)),
+        Outcome::Cancelled => {
+            let reason = "its run was cancelled".to_owned();
+            let ending = SessionEnding::Failed { reason, lacks_command: false };
+            Ok(SessionReport::without_agent(ending))
+        }
+    }
 }

@@ -66,6 +66,9 @@ pub struct FeatureProgress {
     /// The cost in millionths of a US dollar, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
+    /// The sessions that were not needed. Their ids are not used again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unused_sessions: u32,
     /// The time of sessions in milliseconds.
     #[serde(default)]
     pub session_ms: u64,

@@ -3,10 +3,7 @@
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
-use crate::contracts::{
-    Problem, RefreshWorktree, RunSession, RunSetup, Seal, SessionEnding, SessionReason,
-};
-use crate::settings::Driver;
+use crate::contracts::{Problem, RefreshWorktree, RunSetup, Seal, SessionEnding, SessionReason};
 
 use super::admission::{self, SessionPermit, SessionResult};
 use super::{Stage, Work, claim, hosted, notice};
@@ -163,6 +160,7 @@ async fn landed(
     files: Vec<String>,
 ) -> Result<Try, Stop> {
     work.progress.sessions -= 1;
+    work.progress.unused_sessions += 1;
     work.redo = true;
     admission::report(context, work, SessionResult::Unused).await?;
     let Some(held) = claim::judge(context, work).await? else { return Ok(Try::Again) };
@@ -173,14 +171,8 @@ async fn landed(
 /// Runs a session, seals it, and runs the gates if the agent calls the work done.
 async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
-    let id = work.granted.take().filter(|_| work.brief.settings.agent.driver == Driver::Api);
-    let session = if let Some(id) = id {
-        hosted::run(context, work, id).await?
-    } else {
-        let session = context.call::<RunSession>(work.session()).await?;
-        work.spend(&session);
-        session
-    };
+    let id = work.granted.take().expect("a session is granted before it begins");
+    let session = hosted::run(context, work, id).await?;
     if matches!(session.ending, SessionEnding::NotStarted { .. }) {
         work.take_no_session(&session);
         admission::report(context, work, SessionResult::of(&session, false)).await?;

@@ -5,8 +5,7 @@ use longhaul_engine::{Activity, Event, EventKind, Message, MessageBody, Position
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
-    Land, Landed, OpenWorktree, RefreshWorktree, Refreshed, RunSession, Seal, SealInput, Sealed,
-    SessionInput, Worktree,
+    Land, Landed, OpenWorktree, RefreshWorktree, Refreshed, Seal, SealInput, Sealed, Worktree,
 };
 
 use crate::session::{SessionStart, SessionWorkflow};
@@ -61,17 +60,13 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
     let mut session = None;
     let mut found = Vec::new();
     for event in segment {
-        if let Some(number) = hosted_session(event) {
+        if let Some(number) = begun_session(event) {
             session = Some(number);
         }
         let EventKind::ActivityCompleted { name, input, output, .. } = &event.kind else {
             continue;
         };
         let (commit, session, step) = match name.as_str() {
-            RunSession::NAME => {
-                session = input.read::<SessionInput>().ok().map(|input| input.number);
-                continue;
-            }
             RefreshWorktree::NAME => (
                 output.read::<Refreshed>().ok().map(|refreshed| refreshed.commit),
                 None,
@@ -126,8 +121,10 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
 /// mailbox.
 pub fn before_hearing(segment: &[Event], last: Position) -> Position {
     let Prefix { events, position, .. } = prefix(segment, last);
-    let step =
-        events.iter().rposition(|event| matches!(event.kind, EventKind::ActivityCompleted { .. }));
+    let is_step = |event: &Event| {
+        matches!(event.kind, EventKind::ActivityCompleted { .. }) || is_session_ended(event)
+    };
+    let step = events.iter().rposition(is_step);
     let after = events.get(step.map_or(0, |step| step + 1)..).unwrap_or_default();
     let heard = after.iter().find(|event| matches!(event.kind, EventKind::MessageReceived { .. }));
     match heard.and_then(|event| event.kind.command()) {
@@ -225,17 +222,11 @@ fn commit_at(segment: &[Event], events: &[Event], position: Position) -> Option<
 }
 
 fn last_session(events: &[Event]) -> u32 {
-    let number = |event: &Event| match &event.kind {
-        EventKind::ActivityCompleted { name, input, .. } if name == RunSession::NAME => {
-            input.read::<SessionInput>().ok().map(|input| input.number)
-        }
-        _ => hosted_session(event),
-    };
-    events.iter().rev().find_map(number).unwrap_or(0)
+    events.iter().rev().find_map(begun_session).unwrap_or(0)
 }
 
-/// The number of a session that begins as a child run.
-fn hosted_session(event: &Event) -> Option<u32> {
+/// The number of the session that begins.
+fn begun_session(event: &Event) -> Option<u32> {
     match &event.kind {
         EventKind::ChildStarted { workflow, input, .. } if workflow == SessionWorkflow::NAME => {
             Some(input.read::<SessionStart>().ok()?.session.number)
@@ -256,7 +247,7 @@ fn ended_child(event: &Event) -> Option<&RunId> {
 }
 
 fn is_session_ended(event: &Event) -> bool {
-    is_completed(event, RunSession::NAME) || ended_child(event).is_some()
+    ended_child(event).is_some()
 }
 
 /// The command before which a fork must end, or it would wait for a session of another run.

@@ -251,7 +251,7 @@ impl Work {
             _ => {}
         }
         SessionRequest {
-            number: self.progress.sessions + 1,
+            number: self.progress.sessions + self.progress.unused_sessions + 1,
             reason: self.reason,
             agent: self.brief.settings.agent.identity(),
             files,

@@ -9,14 +9,14 @@ use crate::contracts::{
     Block, CallModel, CheckBase, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land,
     LandInput, Landed, LoadBacklog, LoadedBacklog, MergeCandidate, MergeInput, Merged, ModelAnswer,
     OpenWorktree, OutsideChange, RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding,
-    SessionInput, SessionReport, SetupInput, SetupReport, ToolOutcome, ToolUse, Usage, UseTool,
-    Worktree,
+    SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, ToolOutcome, ToolUse,
+    Usage, UseTool, Worktree,
 };
 use crate::projection::{RunView, Step};
 use crate::prompt;
 use crate::session::step;
 
-/// Whether an activity is a session of an agent.
+/// Whether an activity is the agent of a session.
 pub(super) fn is_session(name: &str) -> bool {
     name == RunSession::NAME
 }
@@ -24,9 +24,9 @@ pub(super) fn is_session(name: &str) -> bool {
 /// The task of an activity.
 pub(super) fn task(name: &str, input: &Payload) -> String {
     let known = match name {
-        RunSession::NAME => input.read::<SessionInput>().map(|session| {
-            format!("session {} ({})", session.number, session.reason.as_str().replace('_', " "))
-        }),
+        RunSession::NAME => {
+            input.read::<SessionInput>().map(|input| session_name(input.number, input.reason))
+        }
         RunChecks::NAME => {
             input.read::<ChecksInput>().map(|checks| format!("checking {}", short(&checks.commit)))
         }
@@ -48,10 +48,6 @@ pub(super) fn completed(
 ) -> Vec<Entry> {
     let done = || format!("{} is done", name.replace('_', " "));
     known(name, input, output, before).unwrap_or_else(|_| match name {
-        // A person settled the session: there is no report.
-        RunSession::NAME => {
-            vec![Entry::new(Kind::SessionFailed, format!("{}; it left no report", done()))]
-        }
         _ => vec![Entry::new(Kind::Detail, done())],
     })
 }
@@ -67,7 +63,10 @@ fn known(
         RunSetup::NAME => setup(&input.read()?, &output.read()?),
         RunChecks::NAME => checks(&input.read()?, &output.read()?, before),
         CheckBase::NAME => Entry::new(Kind::Detail, on_base(&output.read()?)),
-        RunSession::NAME => session(name, input, &output.read()?),
+        RunSession::NAME => {
+            let SessionInput { number, reason, .. } = input.read()?;
+            Entry { kind: Kind::Detail, ..session(number, reason, &output.read()?) }
+        }
         CallModel::NAME => answer(&output.read()?),
         UseTool::NAME => tool(&input.read()?, &output.read()?),
         Seal::NAME => return Ok(sealed(&output.read()?)),
@@ -179,7 +178,13 @@ fn output(evidence: &Evidence) -> String {
     }
 }
 
-fn session(name: &str, input: &Payload, report: &SessionReport) -> Entry {
+/// The name of a session, with its reason.
+pub(super) fn session_name(number: u32, reason: SessionReason) -> String {
+    format!("session {number} ({})", reason.as_str().replace('_', " "))
+}
+
+/// The end of a session.
+pub(super) fn session(number: u32, reason: SessionReason, report: &SessionReport) -> Entry {
     let (kind, ending) = match &report.ending {
         SessionEnding::ClaimsDone => (Kind::SessionEnded, "says that it is done".to_owned()),
         SessionEnding::ContextFull => (Kind::Handoff, "has filled its context".into()),
@@ -193,7 +198,7 @@ fn session(name: &str, input: &Payload, report: &SessionReport) -> Entry {
             (Kind::SessionEnded, landed)
         }
     };
-    let text = format!("{} {ending}, {}", task(name, input), took(report.duration_ms));
+    let text = format!("{} {ending}, {}", session_name(number, reason), took(report.duration_ms));
     let output =
         if kind == Kind::SessionFailed { last_lines(&report.output_tail) } else { String::new() };
     let entry = Entry::new(kind, text).details(&[
@@ -201,12 +206,7 @@ fn session(name: &str, input: &Payload, report: &SessionReport) -> Entry {
         &report.notes,
         &unread(report.unread_notes.as_deref()),
     ]);
-    match input.read::<SessionInput>() {
-        Ok(input) if kind != Kind::SessionFailed => {
-            entry.completes(format!("session {}", input.number))
-        }
-        _ => entry,
-    }
+    if kind == Kind::SessionFailed { entry } else { entry.completes(format!("session {number}")) }
 }
 
 /// An answer of a model: its text, its tool calls, its tokens.

@@ -4,16 +4,18 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::{Activity, Event, EventKind, Payload, Position};
 
 use crate::contracts::{
-    BeginSession, Begun, Block, CallModel, EndInput, EndSession, Handoff, Message, ModelAnswer,
-    ModelCall, ModelStop, Seal, SealInput, Sealed, SessionReport, Summary, Usage,
+    AgentProgress, BeginSession, Begun, Block, CallModel, EndInput, EndSession, Handoff, Message,
+    ModelAnswer, ModelCall, ModelStop, RunSession, Seal, SealInput, Sealed, SessionReport, Summary,
+    Usage,
 };
 use crate::session::tools::ToolArgs;
 use crate::session::{SessionProgress, SessionStart, summary_of};
+use crate::settings::Driver;
 
 use super::SessionState;
 use super::transcript::{Transcript, TranscriptEntry};
 
-/// An answer of a model.
+/// The use of a model: one answer of it, or all that another agent than the built-in one states.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelUse {
     /// The time of its recording.
@@ -24,8 +26,8 @@ pub struct ModelUse {
     pub usage: Usage,
     /// The recorded cost in millionths of a US dollar.
     pub cost_micros: Option<u64>,
-    /// Whether it is a turn of the session; a summary is none.
-    pub is_turn: bool,
+    /// The turns of the session; a summary is none.
+    pub turns: u32,
 }
 
 /// A commit of the work of a session.
@@ -50,7 +52,7 @@ pub struct SessionView {
     pub progress: SessionProgress,
     /// The time of the last event.
     pub last_at: Option<DateTime<Utc>>,
-    /// The answers of models, in order.
+    /// The uses of models, in order.
     pub uses: Vec<ModelUse>,
     /// The state of its work: the last summary, with the notes of the model since.
     pub summary: Summary,
@@ -65,6 +67,10 @@ pub struct SessionView {
     /// The text that asks for a summary.
     summarise: Option<String>,
     is_over: bool,
+    /// The failure after which its agent is tried again.
+    interrupted: Option<String>,
+    /// The index in `uses` of what its agent states.
+    stated: Option<usize>,
     transcript: Transcript,
 }
 
@@ -87,6 +93,19 @@ impl SessionView {
             EventKind::StatusPublished { key, value, .. } if key == SessionProgress::KEY => {
                 self.progress = value.read().unwrap_or_default();
             }
+            EventKind::ActivityStarted { name, .. } if name == RunSession::NAME => {
+                self.interrupted = None;
+                self.stated(event);
+            }
+            EventKind::ActivityProgressed { details, .. } => {
+                if let Ok(AgentProgress { usage, cost_micros, .. }) = details.read() {
+                    let stated = self.stated(event);
+                    (stated.usage, stated.cost_micros) = (usage, cost_micros);
+                }
+            }
+            EventKind::ActivityFailed { name, failure, .. } if name == RunSession::NAME => {
+                self.interrupted = Some(failure.message.clone());
+            }
             EventKind::ActivityCompleted { name, input, output, .. } => {
                 self.complete(event, name, input, output);
             }
@@ -108,6 +127,9 @@ impl SessionView {
             (Some(report), _) => SessionState::after(&report.ending),
             (None, Some(failure)) => (SessionState::Failed, Some(failure.clone())),
             (None, None) if self.is_over => (SessionState::Interrupted, None),
+            (None, None) if self.interrupted.is_some() => {
+                (SessionState::Interrupted, self.interrupted.clone())
+            }
             (None, None) => (SessionState::Working, None),
         }
     }
@@ -128,8 +150,45 @@ impl SessionView {
         *self = Self { start, last_at, uses, summary, transcript, ..Self::default() };
     }
 
+    /// Whether another agent than the built-in one has begun to work.
+    pub fn has_begun(&self) -> bool {
+        self.stated.is_some()
+    }
+
+    /// What runs it.
+    pub fn driver(&self) -> Driver {
+        self.start.as_ref().map_or(Driver::Api, |start| start.session.agent.driver)
+    }
+
+    /// What its agent states about its use of models so far.
+    fn stated(&mut self, event: &Event) -> &mut ModelUse {
+        let place = *self.stated.get_or_insert(self.uses.len());
+        if place == self.uses.len() {
+            let agent = self.start.as_ref().map(|start| &start.session.agent);
+            self.uses.push(ModelUse {
+                at: event.at,
+                model: agent.and_then(|agent| agent.model.clone()).unwrap_or_default(),
+                usage: Usage::default(),
+                cost_micros: None,
+                turns: 0,
+            });
+        }
+        let stated = &mut self.uses[place];
+        stated.at = event.at;
+        stated
+    }
+
     fn complete(&mut self, event: &Event, name: &str, input: &Payload, output: &Payload) {
         match name {
+            RunSession::NAME => {
+                let Ok(SessionReport { agent: Some(facts), .. }) = output.read() else { return };
+                let stated = self.stated(event);
+                stated.turns = facts.turns.unwrap_or_default();
+                (stated.usage, stated.cost_micros) = (facts.usage, facts.cost_micros);
+                if let Some(model) = facts.model {
+                    stated.model = model;
+                }
+            }
             BeginSession::NAME => {
                 let begun = output.read::<Begun>().ok();
                 self.summarise = begun.map(|begun| begun.texts.summarise);
@@ -162,7 +221,7 @@ impl SessionView {
             model: answer.model.clone(),
             usage: answer.usage,
             cost_micros: answer.cost_micros,
-            is_turn: !asks_for_summary,
+            turns: u32::from(!asks_for_summary),
         });
         if asks_for_summary {
             if answer.stop != ModelStop::ContextFull {

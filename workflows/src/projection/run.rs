@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
     ChecksInput, ChecksReport, Evidence, Land, LandInput, MergeCandidate, MergeInput, Merged,
-    RunChecks, RunSession, RunSetup, Seal, Sealed, SessionInput, SessionReport, SetupInput,
-    SetupReport,
+    RunChecks, RunSetup, Seal, Sealed, SessionInput, SessionReport, SetupInput, SetupReport,
 };
 use crate::feature::{COPIED, FeatureOutcome, FeatureProgress};
 use crate::session::{SessionStart, SessionWorkflow};
@@ -227,21 +226,19 @@ impl RunView {
             EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {
                 self.progress = value.read().unwrap_or_default();
             }
-            EventKind::ActivityStarted { slot, name, input, attempt } => {
+            EventKind::ActivityStarted { slot, name, .. } => {
                 self.waits = Some(Waits::Call { name: name.clone(), since: event.at });
                 self.activity(name).attempts += 1;
                 self.open.insert(*slot);
-                self.begin_called(event, name, *slot, *attempt, input);
             }
             EventKind::ActivityFailed { slot, name, attempt, failure, retry_at, .. } => {
                 self.count(*slot, name);
                 self.fail(event, name, *attempt, failure, *retry_at);
             }
-            EventKind::ActivityCompleted { slot, name, input, attempt, output } => {
+            EventKind::ActivityCompleted { slot, name, input, output, .. } => {
                 self.waits = None;
                 self.count(*slot, name);
                 self.activity(name).completed += 1;
-                self.begin_called(event, name, *slot, *attempt, input);
                 self.complete(event, name, input, output);
             }
             EventKind::MessageAwaited { deadline, .. } => {
@@ -254,7 +251,7 @@ impl RunView {
                 if workflow == SessionWorkflow::NAME =>
             {
                 if let Ok(start) = input.read::<SessionStart>() {
-                    self.begin_session(event, run.to_string(), 1, &start.session);
+                    self.begin_session(event, run, &start.session);
                 }
             }
             EventKind::MessageReceived { message, .. } => {
@@ -262,7 +259,7 @@ impl RunView {
                 if let Some(Message { body: MessageBody::ChildEnded { run, outcome }, .. }) =
                     message
                 {
-                    self.end_hosted(event, run, outcome);
+                    self.end_session(event, run, outcome);
                 }
             }
             EventKind::TimerFired { .. } => self.waits = None,
@@ -369,48 +366,27 @@ impl RunView {
             message: failure.message.clone(),
             retry_at,
         });
-        if name == RunSession::NAME
-            && let Some(session) = self.sessions.last_mut()
-        {
-            session.fail(event.at, &failure.message, retry_at.is_some());
-        }
     }
 
-    /// Begins a session that is an activity of this run.
-    fn begin_called(
-        &mut self,
-        event: &Event,
-        name: &str,
-        slot: Slot,
-        attempt: u32,
-        input: &Payload,
-    ) {
-        if name == RunSession::NAME
-            && let Ok(input) = input.read::<SessionInput>()
-        {
-            self.begin_session(event, slot.to_string(), attempt, &input);
-        }
-    }
-
-    /// Ends a session that is a child run.
-    fn end_hosted(&mut self, event: &Event, run: &RunId, outcome: &Outcome) {
-        let session = self.sessions.iter_mut().find(|session| session.call == run.as_str());
+    fn end_session(&mut self, event: &Event, run: &RunId, outcome: &Outcome) {
+        let session = self.sessions.iter_mut().find(|session| session.run == run.as_str());
         let Some(session) = session else { return };
         match outcome {
             Outcome::Completed(report) => match report.read::<SessionReport>() {
                 Ok(report) => session.end(event.at, &report),
                 Err(_) => session.interrupt(),
             },
-            Outcome::Failed(failure) => session.fail(event.at, &failure.message, false),
+            Outcome::Failed(failure) => session.fail(event.at, &failure.message),
             Outcome::Cancelled => session.interrupt(),
         }
     }
 
-    fn begin_session(&mut self, event: &Event, call: String, attempt: u32, input: &SessionInput) {
+    fn begin_session(&mut self, event: &Event, run: &RunId, input: &SessionInput) {
         let segment = self.segments.len();
         if let Some(last) = self.sessions.last_mut() {
             if (last.number, last.record.segment) == (input.number, segment) {
-                last.attempts = last.attempts.max(attempt);
+                // That one was not needed.
+                last.run = run.to_string();
                 (last.state, last.failure, last.ended_at) = (SessionState::Working, None, None);
                 return last.touch(event.at);
             }
@@ -420,15 +396,15 @@ impl RunView {
             segment,
             position: event.position,
             is_copied: self.is_copied(event),
-            driver: input.agent.driver,
             last_activity: event.at,
             ..SessionRecord::default()
         };
         self.sessions.push(Session {
             number: input.number,
-            call,
+            run: run.to_string(),
+            driver: input.agent.driver,
             reason: input.reason,
-            attempts: attempt,
+            attempts: 1,
             state: SessionState::Working,
             failure: None,
             started_at: event.at,
@@ -449,14 +425,6 @@ impl RunView {
                 self.take_checks(event, report.and_then(|report| report.evidence));
             }
             RunChecks::NAME => self.take_gates(event, input, output),
-            RunSession::NAME => {
-                let Some(session) = self.sessions.last_mut() else { return };
-                match output.read::<SessionReport>() {
-                    Ok(report) => session.end(event.at, &report),
-                    // A person settled the session: there is no report.
-                    Err(_) => session.interrupt(),
-                }
-            }
             Seal::NAME => {
                 let Ok(sealed) = output.read::<Sealed>() else { return };
                 self.candidate = None;
@@ -556,7 +524,6 @@ impl From<&FailureKind> for FailureClass {
 /// Whether an event concerns the next session, not the previous one.
 fn announces_session(event: &Event) -> bool {
     match &event.kind {
-        EventKind::ActivityStarted { name, .. } => name == RunSession::NAME,
         EventKind::ChildStarted { workflow, .. } => workflow == SessionWorkflow::NAME,
         EventKind::StatusPublished { .. } => true,
         _ => false,

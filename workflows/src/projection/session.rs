@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::Position;
+use longhaul_engine::{Activity, Event, EventKind, Position, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::contracts::{AgentFacts, SessionEnding, SessionReason, SessionReport};
+use crate::contracts::{AgentFacts, RunSession, SessionEnding, SessionReason, SessionReport};
 use crate::settings::Driver;
 
 /// The steps of work from a session to the target branch.
@@ -88,9 +88,10 @@ impl SessionState {
 pub struct Session {
     /// Its number within the run, from 1.
     pub number: u32,
-    /// The slot of its call, which names its directory in `sessions/<run>/`; of a session that is a
-    /// run of its own, the id of that.
-    pub call: String,
+    /// Its run.
+    pub run: String,
+    /// What runs it.
+    pub driver: Driver,
     /// The reason for it.
     pub reason: SessionReason,
     /// The number of its attempts; more than one after an interruption.
@@ -135,16 +136,39 @@ pub struct SessionRecord {
     pub checkpoints: Vec<(Position, DateTime<Utc>, String)>,
     /// Whether no further event belongs to it.
     pub is_closed: bool,
-    /// The driver that the settings name.
-    pub driver: Driver,
     /// The facts of its report about the agent.
     pub agent: Option<AgentFacts>,
 }
 
 impl Session {
-    /// The id of its run, if it is a run of its own.
-    pub fn own_run(&self) -> Option<&str> {
-        self.call.contains('/').then_some(self.call.as_str())
+    /// The id of its run.
+    pub fn run(&self) -> Option<RunId> {
+        RunId::new(self.run.as_str()).ok()
+    }
+
+    /// Applies an event of its own run: an agent that is one activity can need several attempts.
+    pub fn apply(&mut self, event: &Event) {
+        let is_open = self.ended_at.is_none();
+        match &event.kind {
+            EventKind::ActivityStarted { name, attempt, .. } if name == RunSession::NAME => {
+                self.attempts = self.attempts.max(*attempt);
+                if is_open {
+                    (self.state, self.failure) = (SessionState::Working, None);
+                }
+            }
+            EventKind::ActivityCompleted { name, attempt, .. } if name == RunSession::NAME => {
+                self.attempts = self.attempts.max(*attempt);
+            }
+            EventKind::ActivityFailed { name, failure, retry_at: Some(_), .. }
+                if name == RunSession::NAME && is_open =>
+            {
+                self.failure = Some(failure.message.clone());
+                self.state = SessionState::Interrupted;
+            }
+            EventKind::RunParked { .. } if is_open => self.interrupt(),
+            _ => {}
+        }
+        self.record.last_activity = self.record.last_activity.max(event.at);
     }
 
     /// Applies the report of its agent.
@@ -160,11 +184,11 @@ impl Session {
         }
     }
 
-    /// An attempt of it failed.
-    pub(super) fn fail(&mut self, at: DateTime<Utc>, message: &str, is_tried_again: bool) {
+    /// It failed.
+    pub(super) fn fail(&mut self, at: DateTime<Utc>, message: &str) {
         self.failure = Some(message.to_owned());
-        self.state = if is_tried_again { SessionState::Interrupted } else { SessionState::Failed };
-        self.ended_at = (!is_tried_again).then_some(at);
+        self.state = SessionState::Failed;
+        self.ended_at = Some(at);
     }
 
     /// It was interrupted while its agent worked.

@@ -3,25 +3,21 @@
 mod conversation;
 mod output;
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use longhaul_engine::RunId;
 
 use super::terminal::counted;
 use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::term;
-use longhaul_server::views::activity::output_file;
 use longhaul_server::views::{Describe, DescribeDocument, Name};
 use longhaul_server::{Watch, pruned};
 use longhaul_workflows::projection::Session;
 use longhaul_workflows::session::SessionWorkflow;
 
 pub(in crate::command) use output::SessionOutput;
-
-/// Poll interval of a followed file.
-const AGAIN: Duration = Duration::from_millis(200);
 
 pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
     let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
@@ -33,7 +29,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
             return Err(usage(pruned::refusal(document.run.header.id(), at)));
         }
         if document.run.workflow == SessionWorkflow::NAME {
-            conversation::show(data_dir, &follower.name.text, arguments.follow).await?;
+            let run = RunId::new(follower.name.text.clone())?;
+            conversation::show(data_dir, &run, arguments.follow, arguments.raw).await?;
             return Ok(Exit::Ok);
         }
         if let Some(index) = chosen(document, arguments, last_shown)? {
@@ -61,6 +58,11 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         }
         follower.next().await?;
     }
+}
+
+/// Prints the conversation of a session so far.
+pub(super) async fn show(data_dir: &Path, session: &RunId) -> Result<()> {
+    conversation::show(data_dir, session, false, false).await
 }
 
 /// The session to show now: the requested one, else the latest, unless it was shown already.
@@ -125,59 +127,9 @@ impl<'a> Follower<'a> {
     }
 
     /// Shows a session; follows a running one to its end.
-    async fn show(&mut self, index: usize) -> Result<()> {
-        if let Some(session) = self.document.sessions.get(index).and_then(Session::own_run) {
-            return conversation::show(self.data_dir, session, self.arguments.follow).await;
-        }
-        let raw = self.arguments.raw;
-        let mut output = SessionOutput::default();
-        loop {
-            let session = self
-                .document
-                .sessions
-                .get(index)
-                .context("the history of the run has become shorter")?
-                .clone();
-            let data_dir = self.data_dir;
-            let name = self.name.clone();
-            let is_over = session.ended_at.is_some();
-            let run = longhaul_engine::RunId::new(name.text)?;
-            pass_on(&mut output, output_file(data_dir, &run, &session), raw)?;
-            if output.file().is_none() && is_over {
-                term::say("its output is not here any more");
-            }
-            if is_over || !self.arguments.follow || term::is_closed() || !self.document.is_running {
-                return Ok(());
-            }
-            let mut next = std::pin::pin!(self.next());
-            while !term::is_closed() {
-                tokio::select! {
-                    next = &mut next => {
-                        next?;
-                        break;
-                    }
-                    // Growth of a file causes no event, so poll.
-                    () = tokio::time::sleep(AGAIN) => pass_on(&mut output, output_file(data_dir, &run, &session), raw)?,
-                }
-            }
-        }
+    async fn show(&self, index: usize) -> Result<()> {
+        let session = self.document.sessions.get(index).and_then(Session::run);
+        let Some(session) = session else { return Ok(()) };
+        conversation::show(self.data_dir, &session, self.arguments.follow, self.arguments.raw).await
     }
-}
-
-/// Prints new output of a session.
-fn pass_on(output: &mut SessionOutput, path: Option<PathBuf>, raw: bool) -> Result<()> {
-    output.open(path);
-    if raw {
-        if let Some(file) = output.file() {
-            term::pass_on(file);
-        }
-        return Ok(());
-    }
-    while let Some(text) = output.read()? {
-        term::pass_on(text.as_bytes());
-        if term::is_closed() {
-            break;
-        }
-    }
-    Ok(())
 }

@@ -16,6 +16,7 @@ use longhaul_server::{Client, Error, Notify, ProjectStatus, Row};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::ProjectView;
+use longhaul_workflows::settings::Driver;
 use tokio::sync::{mpsc, watch};
 
 use super::screen::Pane;
@@ -218,7 +219,7 @@ impl Feed<'_> {
         let name = Name { text: run.to_string(), project: None, whole: true };
         match self.wish.pane {
             Pane::Log => self.log(client, name).await,
-            _ => self.transcript(client, name, run).await,
+            _ => self.transcript(client, name).await,
         }
     }
 
@@ -261,7 +262,7 @@ impl Feed<'_> {
     }
 
     /// The output of the last session of a run, followed while the log is run.
-    async fn transcript(&self, client: &Client, name: Name, run: &RunId) -> Result<()> {
+    async fn transcript(&self, client: &Client, name: Name) -> Result<()> {
         let mut shown = None;
         let mut output = SessionOutput::default();
         let mut from = 0;
@@ -275,13 +276,14 @@ impl Feed<'_> {
             if is_first {
                 (shown, output, from) = (Some(session.number), SessionOutput::default(), 0);
             }
-            let text = if let Some(own) = session.own_run() {
-                let name = Name { text: own.into(), project: None, whole: true };
+            let Some(run) = session.run() else { return Ok(()) };
+            let text = if session.driver == Driver::Api {
+                let name = Name { text: session.run.clone(), project: None, whole: true };
                 let page = call(client, Transcript { name, from }).await?;
                 from += page.entries.len();
                 page.entries.iter().map(transcript::line).collect()
             } else {
-                output.open(output_file(self.data_dir, run, session));
+                output.open(output_file(self.data_dir, &run));
                 output.read_all()?
             };
             if is_first || !text.is_empty() {

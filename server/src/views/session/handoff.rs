@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::View;
-use super::{Found, Hosted};
+use super::Found;
 use crate::request::RequestError;
 
 /// A handoff between two sessions.
@@ -23,21 +23,12 @@ pub struct HandoffDocument {
 
 impl View<'_> {
     pub(in crate::views) fn handoff(found: Found) -> Result<HandoffDocument, RequestError> {
-        let hosted = match found {
-            Found::Run(hosted) => *hosted,
-            Found::Activity(called) => {
-                let id = super::id(&called.run, &called.session);
-                return Err(RequestError::refused(format!(
-                    "session {id} has no package: only the built-in agent writes one; `longhaul session show {id}` \
-                     shows the notes of its agent"
-                )));
-            }
-        };
-        let Hosted { run, view, .. } = hosted;
+        let Found { run, view, .. } = found;
         let received = view.start.and_then(|start| start.handoff);
         let package = view.package.or(received).ok_or_else(|| {
             RequestError::refused(format!(
-                "session {run} has neither written nor received a package"
+                "session {run} has neither written nor received a package; `longhaul session show \
+                 {run}` shows the notes of its agent"
             ))
         })?;
         Ok(HandoffDocument {

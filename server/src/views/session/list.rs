@@ -1,12 +1,9 @@
 //! The sessions of a project, a feature or a run.
 
-use std::collections::BTreeSet;
-
 use chrono::{DateTime, Utc};
-use longhaul_engine::{RunId, StoreError, Summary};
-use longhaul_workflows::contracts::{AgentFacts, Usage};
-use longhaul_workflows::feature::FeatureWorkflow;
-use longhaul_workflows::projection::{RunView, Session, SessionState, SessionView};
+use longhaul_engine::{RunId, Summary};
+use longhaul_workflows::contracts::Usage;
+use longhaul_workflows::projection::{SessionState, SessionView};
 use longhaul_workflows::session::{SessionPhase, SessionProgress, SessionWorkflow};
 use longhaul_workflows::settings::Driver;
 use schemars::JsonSchema;
@@ -36,7 +33,7 @@ pub struct SessionsDocument {
 /// A session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionLine {
-    /// Its id: of its run, else of the run of its feature with its number.
+    /// The id of its run.
     pub id: String,
     /// Its project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,33 +74,8 @@ pub struct SessionLine {
 }
 
 impl SessionLine {
-    /// A session, as the run of its feature records it.
-    pub(super) fn called(run: &RunId, summary: &Summary, session: &Session) -> Self {
-        let (project, feature) = project_and_feature(run, summary);
-        let mut line = Self {
-            id: super::id(run, session),
-            project,
-            feature,
-            state: session.state,
-            phase: None,
-            driver: session.record.driver.as_str().to_owned(),
-            model: None,
-            turns: None,
-            tokens: None,
-            window_share: None,
-            question: None,
-            failure: session.failure.clone(),
-            started_at: session.started_at,
-            ended_at: session.ended_at,
-        };
-        if let Some(facts) = &session.record.agent {
-            line.take_facts(facts);
-        }
-        line
-    }
-
-    /// A session that is a run.
-    pub(super) fn hosted(run: &RunId, summary: &Summary, view: &SessionView) -> Self {
+    /// The session of a run.
+    pub(super) fn of(run: &RunId, summary: &Summary, view: &SessionView) -> Self {
         let (project, feature) = project_and_feature(run, summary);
         let (state, failure) = view.state();
         let mut line = Self {
@@ -112,7 +84,7 @@ impl SessionLine {
             feature,
             state,
             phase: None,
-            driver: Driver::Api.as_str().to_owned(),
+            driver: view.driver().as_str().to_owned(),
             model: None,
             turns: None,
             tokens: None,
@@ -122,15 +94,14 @@ impl SessionLine {
             started_at: summary.started_at,
             ended_at: summary.ended_at,
         };
-        line.take_progress(&view.progress);
+        if view.driver() == Driver::Api {
+            line.take_progress(&view.progress);
+        } else if let Some(stated) = view.uses.last() {
+            line.model = Some(stated.model.clone()).filter(|model| !model.is_empty());
+            line.turns = Some(stated.turns).filter(|turns| *turns > 0);
+            line.tokens = Some(stated.usage).filter(|usage| !usage.is_zero());
+        }
         line
-    }
-
-    fn take_facts(&mut self, facts: &AgentFacts) {
-        self.driver.clone_from(&facts.driver);
-        self.model.clone_from(&facts.model);
-        self.turns = facts.turns;
-        self.tokens = Some(facts.usage).filter(|usage| !usage.is_zero());
     }
 
     fn take_progress(&mut self, progress: &SessionProgress) {
@@ -156,41 +127,15 @@ impl View<'_> {
         let within = self.scope(list.within.as_ref()).await?;
         let runs = self.within(&within).await?;
         let mut lines = Vec::new();
-        let mut listed = BTreeSet::new();
         for (run, summary) in &runs {
-            if summary.workflow != FeatureWorkflow::NAME || pruned::at(summary).is_some() {
-                continue;
-            }
-            let view = RunView::of(&self.store.read(run, 0).await?);
-            for session in view.sessions.iter().filter(|session| !session.record.is_copied) {
-                let mut line = SessionLine::called(run, summary, session);
-                if let Some(own) = super::own_run(session) {
-                    if let Some(progress) = self.session_progress(&own).await? {
-                        line.take_progress(&progress);
-                    }
-                    listed.insert(own);
-                }
-                lines.push(line);
-            }
-        }
-        // Sub-agents, and sessions without the run of their feature.
-        for (run, summary) in &runs {
-            if summary.workflow == SessionWorkflow::NAME && !listed.contains(run) {
+            if summary.workflow == SessionWorkflow::NAME && pruned::at(summary).is_none() {
                 let view = SessionView::of(&self.store.read(run, 0).await?);
-                lines.push(SessionLine::hosted(run, summary, &view));
+                lines.push(SessionLine::of(run, summary, &view));
             }
         }
         lines.sort_by(|one, other| {
             one.started_at.cmp(&other.started_at).then_with(|| one.id.cmp(&other.id))
         });
         Ok(SessionsDocument { is_running: self.is_running, sessions: lines })
-    }
-
-    /// The published progress of a session run.
-    pub(crate) async fn session_progress(
-        &self,
-        run: &RunId,
-    ) -> Result<Option<SessionProgress>, StoreError> {
-        crate::questions::progress(self.store, run).await
     }
 }

@@ -5,11 +5,12 @@ use longhaul_engine::{Position, StoreError};
 use longhaul_workflows::contracts::SessionReason;
 use longhaul_workflows::projection::{RunView, Session, Step};
 use longhaul_workflows::session::SessionStart;
+use longhaul_workflows::settings::Driver;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::View;
-use super::{Called, Found, Hosted, SessionLine};
+use super::{Found, SessionLine};
 
 /// The record of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -85,21 +86,31 @@ impl View<'_> {
         &self,
         found: &Found,
     ) -> Result<SessionDocument, StoreError> {
-        match found {
-            Found::Activity(called) => Ok(self.of_activity(called)),
-            Found::Run(hosted) => self.of_run(hosted).await,
-        }
-    }
-
-    fn of_activity(&self, called: &Called) -> SessionDocument {
-        let Called { run, summary, view, session } = called;
-        let line = SessionLine::called(run, summary, session);
-        let mut document = self.document(line, run.to_string(), session, view);
-        let facts = session.record.agent.as_ref();
-        document.conversation = facts.and_then(|facts| facts.conversation.clone());
-        document.refused = facts.map(|facts| facts.refused.clone()).unwrap_or_default();
-        document.log.clone_from(&session.log);
-        document
+        let Found { run, summary, view } = found;
+        let line = SessionLine::of(run, summary, view);
+        let start = view.start.as_ref();
+        let feature_run = start.and_then(SessionStart::feature_run);
+        let above = match &feature_run {
+            Some(feature_run) => RunView::of(&self.store.read(feature_run, 0).await?),
+            None => RunView::default(),
+        };
+        let own = above.sessions.iter().find(|session| session.run == run.as_str());
+        let last_activity = view.last_at.unwrap_or(summary.started_at);
+        let feature_run = feature_run.map(|run| run.to_string()).unwrap_or_default();
+        let mut document = if let Some(session) = own {
+            self.document(line, feature_run, session, &above)
+        } else {
+            let number = start.map_or(0, |start| start.session.number);
+            let reason = start.map_or(SessionReason::Start, |start| start.session.reason);
+            SessionDocument {
+                number,
+                reason,
+                ..SessionDocument::bare(self.is_running, line, feature_run, last_activity)
+            }
+        };
+        document.take_own(found);
+        document.last_activity = document.last_activity.max(last_activity);
+        Ok(document)
     }
 
     /// The parts that the run of the feature records.
@@ -130,34 +141,6 @@ impl View<'_> {
             checkpoints: record.checkpoints.iter().map(checkpoint).collect(),
             ..SessionDocument::bare(self.is_running, line, run, record.last_activity)
         }
-    }
-
-    async fn of_run(&self, hosted: &Hosted) -> Result<SessionDocument, StoreError> {
-        let Hosted { run, summary, view } = hosted;
-        let line = SessionLine::hosted(run, summary, view);
-        let start = view.start.as_ref();
-        let feature_run = start.and_then(SessionStart::feature_run);
-        let above = match &feature_run {
-            Some(feature_run) => RunView::of(&self.store.read(feature_run, 0).await?),
-            None => RunView::default(),
-        };
-        let own = above.sessions.iter().find(|session| session.call == run.as_str());
-        let last_activity = view.last_at.unwrap_or(summary.started_at);
-        let feature_run = feature_run.map(|run| run.to_string()).unwrap_or_default();
-        let mut document = if let Some(session) = own {
-            self.document(line, feature_run, session, &above)
-        } else {
-            let number = start.map_or(0, |start| start.session.number);
-            let reason = start.map_or(SessionReason::Start, |start| start.session.reason);
-            SessionDocument {
-                number,
-                reason,
-                ..SessionDocument::bare(self.is_running, line, feature_run, last_activity)
-            }
-        };
-        document.take_own(hosted);
-        document.last_activity = document.last_activity.max(last_activity);
-        Ok(document)
     }
 }
 
@@ -194,8 +177,8 @@ impl SessionDocument {
     }
 
     /// The parts that the history of the session records.
-    fn take_own(&mut self, hosted: &Hosted) {
-        let Hosted { view, .. } = hosted;
+    fn take_own(&mut self, found: &Found) {
+        let view = &found.view;
         let progress = &view.progress;
         let checkpoints = view.checkpoints.iter().map(|sealing| SessionCheckpoint {
             position: sealing.position,
@@ -211,10 +194,19 @@ impl SessionDocument {
         if !summary.trim().is_empty() {
             summary.trim().clone_into(&mut self.context_summary);
         }
-        self.tool_calls = Some(progress.tool_calls);
-        self.compactions = Some(progress.compactions);
+        if view.driver() == Driver::Api {
+            self.tool_calls = Some(progress.tool_calls);
+            self.compactions = Some(progress.compactions);
+        }
         self.window = Some(progress.window.size).filter(|size| *size > 0);
         self.successor = progress.successor.as_ref().map(ToString::to_string);
+        if let Some(report) = &view.report {
+            self.log = Some(report.log.clone()).filter(|log| !log.is_empty());
+            if let Some(facts) = &report.agent {
+                self.conversation.clone_from(&facts.conversation);
+                self.refused.clone_from(&facts.refused);
+            }
+        }
         if let Some(start) = &view.start {
             self.task.clone_from(&start.task);
             let handoff = start.handoff.as_ref();

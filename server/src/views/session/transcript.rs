@@ -1,11 +1,12 @@
-//! The transcript of a session of the built-in agent.
+//! The transcript of a session.
 
 use longhaul_workflows::projection::TranscriptEntry;
+use longhaul_workflows::settings::Driver;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Name, View};
-use super::{Called, Found, Hosted};
+use super::Found;
 
 /// The entries of a transcript.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,12 +22,14 @@ pub struct Transcript {
 pub struct TranscriptDocument {
     /// The session.
     pub session: String,
+    /// What runs it.
+    pub driver: Driver,
     /// Whether the session is over.
     pub is_over: bool,
     /// Whether a process runs this log.
     pub is_running: bool,
-    /// The file with the output of the agent. A session of the built-in agent has none: its
-    /// conversation is in its history.
+    /// The file with the output of the agent, once it has ended. A session of the built-in agent
+    /// has none: its conversation is in its history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// The entries, in order.
@@ -35,27 +38,15 @@ pub struct TranscriptDocument {
 
 impl View<'_> {
     pub(in crate::views) fn transcript(&self, found: &Found, from: usize) -> TranscriptDocument {
-        match found {
-            Found::Run(hosted) => {
-                let Hosted { run, summary, view } = &**hosted;
-                TranscriptDocument {
-                    session: run.to_string(),
-                    is_over: summary.status.is_terminal(),
-                    is_running: self.is_running,
-                    log: None,
-                    entries: view.transcript().iter().skip(from).cloned().collect(),
-                }
-            }
-            Found::Activity(called) => {
-                let Called { run, session, .. } = &**called;
-                TranscriptDocument {
-                    session: super::id(run, session),
-                    is_over: session.ended_at.is_some(),
-                    is_running: self.is_running,
-                    log: session.log.clone(),
-                    entries: Vec::new(),
-                }
-            }
+        let Found { run, summary, view } = found;
+        let log = view.report.as_ref().map(|report| report.log.clone());
+        TranscriptDocument {
+            session: run.to_string(),
+            driver: view.driver(),
+            is_over: summary.status.is_terminal(),
+            is_running: self.is_running,
+            log: log.filter(|log| !log.is_empty()),
+            entries: view.transcript().iter().skip(from).cloned().collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Texts of the reasons.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{FailureKind, RequestedBy, RunId};
+use longhaul_engine::{FailureKind, RequestedBy, RunId, UnknownEffect};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::narrative::{by, clock, short};
 use longhaul_workflows::project::SessionsPaused;
@@ -62,6 +62,15 @@ impl Reason {
         Self::of(Kind::Paused, format!("{what} paused{}.", by(request)))
             .asked_by(request)
             .with_remedy(format!("`longhaul resume {target}` resumes it"))
+    }
+
+    pub(super) fn parked(run: &RunId, effect: &UnknownEffect) -> Self {
+        let settle = format!(
+            "{} or {} says what became of it",
+            advice::command(["reconcile", run.as_str(), "--landed"]),
+            advice::command(["reconcile", run.as_str(), "--not-landed"]),
+        );
+        Self::of(Kind::Parked, format!("The run is parked: {effect}.")).with_remedy(settle)
     }
 
     pub(super) fn halted(request: &RequestedBy, root: &str) -> Self {

@@ -1,10 +1,9 @@
 //! Why a run makes no progress, or its outcome.
 
-use longhaul_engine::{Activity, EventKind, RunId, Status, StoreError, Summary};
+use longhaul_engine::{RunId, Status, StoreError, Summary};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 use longhaul_workflows::batch::BatchWorkflow;
-use longhaul_workflows::contracts::RunSession;
-use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow, Stage};
+use longhaul_workflows::feature::{FeatureOutcome, Stage};
 use longhaul_workflows::narrative::{clock, short};
 use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow};
 use longhaul_workflows::projection::{ProjectView, RunView, Waits};
@@ -106,13 +105,7 @@ impl View<'_> {
                 reasons.push(Reason::paused("It was", run.as_str(), request));
             }
             Status::Parked(effect) => {
-                let settle = format!(
-                    "{} or {} says what became of it",
-                    advice::command(["reconcile", run.as_str(), "--landed"]),
-                    advice::command(["reconcile", run.as_str(), "--not-landed"]),
-                );
-                let text = format!("The run is parked: {effect}.");
-                reasons.push(Reason::of(Kind::Parked, text).with_remedy(settle));
+                reasons.push(Reason::parked(run, effect));
             }
             _ => {}
         }
@@ -174,10 +167,6 @@ impl View<'_> {
                 Ok(self.working(&format!("{what}, since {}", clock(*since))))
             }
             Some(waits) => Ok(Reason::waits(waits)),
-            None if matches!(stage, Some(Stage::Session { .. })) && self.is_running => {
-                let root = project.summary.map(|summary| summary.root).unwrap_or_default();
-                self.pool(root).await
-            }
             None => Ok(self.working(step.as_deref().unwrap_or("the last step in its history"))),
         }
     }
@@ -188,32 +177,6 @@ impl View<'_> {
             return Reason::of(Kind::Working, format!("It is working: {what}."));
         }
         Reason::of(Kind::Working, format!("It was at: {what}."))
-    }
-
-    /// A session that waits for a place in the pool of agents.
-    async fn pool(&self, root: String) -> Result<Reason, StoreError> {
-        let mut at_work = Vec::new();
-        for (run, summary) in self.store.runs("").await? {
-            if summary.workflow != FeatureWorkflow::NAME || summary.status != Status::Running {
-                continue;
-            }
-            let events = self.store.read(&run, summary.origin).await?;
-            let last = events
-                .iter()
-                .rev()
-                .find(|event| event.kind.command().is_some())
-                .map(|event| &event.kind);
-            if matches!(last, Some(EventKind::ActivityStarted { name, .. }) if name == RunSession::NAME)
-            {
-                at_work.push(run.to_string());
-            }
-        }
-        let text =
-            format!("It waits for a free place among the agents: {} at work.", at_work.len());
-        let more = (at_work.len() + 1).to_string();
-        let reason = Reason::of(Kind::Pool, text).with_features(at_work);
-        let words = ["run", root.as_str(), "--max-agents", more.as_str()];
-        Ok(reason.with_remedy(format!("{} lets more work at once", advice::command(words))))
     }
 }
 

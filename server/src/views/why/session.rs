@@ -1,14 +1,19 @@
-//! What a session of the built-in agent waits for, also as the reason of its feature.
+//! What a session waits for, also as the reason of its feature.
 
-use longhaul_engine::{RunId, StoreError};
+use longhaul_engine::{Activity, RunId, Status, StoreError};
+use longhaul_workflows::contracts::RunSession;
 use longhaul_workflows::feature::FeatureWorkflow;
-use longhaul_workflows::projection::{RunView, SessionState, Waits};
+use longhaul_workflows::narrative::clock;
+use longhaul_workflows::projection::{RunView, SessionView, Waits};
 use longhaul_workflows::session::SessionWorkflow;
+use longhaul_workflows::settings::Driver;
 
 use super::super::View;
 use super::super::list::RunLine;
 use super::{Kind, Reason};
+use crate::advice;
 use crate::questions::{self, Question};
+use crate::status;
 
 impl View<'_> {
     /// The reason of a session run, or of a feature run whose session is one; `None` for others.
@@ -25,22 +30,82 @@ impl View<'_> {
         if let Some(question) = questions::open_questions(self.store, run).await?.first() {
             return Ok(Some(Reason::question(question)));
         }
-        let session = view.session().filter(|session| session.state == SessionState::Working);
-        let own = session.and_then(super::super::session::own_run).filter(|_| is_feature);
+        let own = match view.session() {
+            _ if !is_feature => Some(run.clone()),
+            Some(session) if session.ended_at.is_none() => session.run(),
+            _ => None,
+        };
         let Some(own) = own else { return Ok(None) };
         let Some(summary) = self.store.summary(&own).await? else { return Ok(None) };
-        let session = RunView::of(&self.store.read(&own, summary.origin).await?);
-        if let Some(waits @ (Waits::Retry { .. } | Waits::Timer { .. })) = &session.waits {
-            return Ok(Some(Reason::waits(waits)));
+        if is_feature && let Some(reason) = Reason::held(&own, &summary.status) {
+            return Ok(Some(reason));
         }
-        let step = questions::progress(self.store, &own).await?.map(|progress| progress.step);
-        let step = step.filter(|step| !step.is_empty());
-        let what = step.map_or_else(String::new, |step| format!(", {step}"));
-        Ok(Some(self.working(&format!("{}{what}", view.progress.step().unwrap_or_default()))))
+        let session = RunView::of(&self.store.read(&own, summary.origin).await?);
+        let step = match questions::progress(self.store, &own).await?.map(|progress| progress.step)
+        {
+            Some(step) if !step.is_empty() => format!(", {step}"),
+            _ => String::new(),
+        };
+        let step = format!("{}{step}", view.progress.step().unwrap_or_default());
+        Ok(match &session.waits {
+            Some(waits @ (Waits::Retry { .. } | Waits::Timer { .. })) => Some(Reason::waits(waits)),
+            Some(Waits::Call { name, since }) if name == RunSession::NAME => {
+                let what = if step.is_empty() { "its agent" } else { &step };
+                Some(self.working(&format!("{what}, since {}", clock(*since))))
+            }
+            None if self.waits_for_place(&own).await? => Some(self.pool(line).await?),
+            _ if is_feature => Some(self.working(&step)),
+            _ => None,
+        })
+    }
+
+    /// Whether a session waits for a place in the pool of agents.
+    async fn waits_for_place(&self, session: &RunId) -> Result<bool, StoreError> {
+        if !self.is_running {
+            return Ok(false);
+        }
+        let view = SessionView::of(&self.store.read(session, 0).await?);
+        Ok(view.driver() != Driver::Api && !view.has_begun())
+    }
+
+    async fn pool(&self, line: &RunLine) -> Result<Reason, StoreError> {
+        let mut at_work = Vec::new();
+        for (run, summary) in self.store.runs("").await? {
+            if summary.workflow != SessionWorkflow::NAME || summary.status != Status::Running {
+                continue;
+            }
+            let view = RunView::of(&self.store.read(&run, summary.origin).await?);
+            if matches!(view.waits, Some(Waits::Call { name, .. }) if name == RunSession::NAME) {
+                at_work.push(run.to_string());
+            }
+        }
+        let project = line.header.project.clone().and_then(|project| RunId::new(project).ok());
+        let root = match project {
+            Some(project) => status::known_root(self.store, &project).await?,
+            None => None,
+        };
+        let root = root.unwrap_or_default();
+        let text =
+            format!("It waits for a free place among the agents: {} at work.", at_work.len());
+        let more = (at_work.len() + 1).to_string();
+        let reason = Reason::of(Kind::Pool, text).with_features(at_work);
+        let words = ["run", root.as_str(), "--max-agents", more.as_str()];
+        Ok(reason.with_remedy(format!("{} lets more work at once", advice::command(words))))
     }
 }
 
 impl Reason {
+    /// The reason of a feature whose session is parked or paused.
+    fn held(session: &RunId, status: &Status) -> Option<Reason> {
+        match status {
+            Status::Parked(effect) => Some(Reason::parked(session, effect)),
+            Status::Paused(request) => {
+                Some(Reason::paused("Its session was", session.as_str(), request))
+            }
+            _ => None,
+        }
+    }
+
     /// A question of a session to a person.
     fn question(question: &Question) -> Self {
         let text = format!("Its agent asks: {}", question.text.trim());

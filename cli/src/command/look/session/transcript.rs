@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use anyhow::Result;
+use longhaul_engine::RunId;
 
-use super::super::{ask, name, terminal};
+use super::super::{ask, logs, name, terminal};
 use crate::arguments::look::Events;
 use crate::arguments::session::SessionTranscript;
 use crate::document;
-use crate::exit::{Exit, usage};
+use crate::exit::Exit;
 use crate::term;
 use longhaul_server::views::session::transcript::Transcript;
 use longhaul_workflows::contracts::Usage;
 use longhaul_workflows::projection::{Said, TranscriptEntry};
+use longhaul_workflows::settings::Driver;
 
 /// The most characters of a result or of arguments, unless they are wanted as a whole.
 const SHOWN: usize = 400;
@@ -21,14 +23,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &SessionTranscript) -> Resul
     let name = name(&arguments.one.id, &arguments.one.within.dir).await?;
     let transcript = ask(data_dir, Transcript { name, from: 0 }).await?;
     if transcript.entries.is_empty() && arguments.output != Events::Json {
-        if let Some((run, number)) = transcript.session.rsplit_once('/')
-            && transcript.log.is_some()
-        {
-            return Err(usage(format!(
-                "the history of {} has no conversation: `longhaul logs {run} --session {number}` shows the output of its \
-                 agent",
-                transcript.session
-            )));
+        if transcript.driver != Driver::Api {
+            let session = RunId::new(transcript.session)?;
+            return logs::show(data_dir, &session).await.map(|()| Exit::Ok);
         }
         term::say(format!("{} has no conversation yet", transcript.session));
     }
