@@ -179,6 +179,9 @@ fn described(feature: &Feature) -> String {
     text
 }
 
+/// How many of the next features are shown.
+const NEXT: usize = 100;
+
 async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let loaded = project::load(&project.root).await.map_err(failed)?;
@@ -191,10 +194,14 @@ async fn next(data_dir: &Path, dir: &Path, output: Output) -> Result<Exit> {
             document::print(NextDocument { project: document.project, workable })?;
         }
         Output::Table => {
-            for id in &workable {
+            for id in workable.iter().take(NEXT) {
                 let name =
                     backlog.feature(id).map(|feature| feature.name.as_str()).unwrap_or_default();
                 terminal::print(format!("{id}  {}", safe(name)));
+            }
+            let more = workable.len().saturating_sub(NEXT);
+            if more > 0 {
+                terminal::print(format!("and {more} more (-o json names all)"));
             }
         }
     }
