@@ -127,7 +127,7 @@ fn a_feature_goes_before_a_directory_that_is_called_like_it() {
     );
     assert_eq!(
         said("acceptance").lines().count(),
-        2,
+        3,
         "the project and the feature that is worked on"
     );
     run.terminate();

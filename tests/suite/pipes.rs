@@ -25,7 +25,7 @@ fn a_verb_at_the_end_of_a_pipe_lets_the_others_have_the_log() {
     world.longhaul.shell(carried).exits(0).says("5 skipped");
     // Whoever has its log for a moment is waited for.
     let many = "for one in 1 2 3 4 5 6; do longhaul list -o ids & done; wait";
-    assert_eq!(world.longhaul.shell(many).exits(0).out.lines().count(), 18);
+    assert_eq!(world.longhaul.shell(many).exits(0).out.lines().count(), 30);
 }
 
 #[test]

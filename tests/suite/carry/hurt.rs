@@ -116,7 +116,7 @@ fn a_lost_payload_is_named_and_the_rest_goes_on() {
         (&report["damages"][0]["mended"], report["quarantined"].as_array().unwrap().len()),
         (&true.into(), 1)
     );
-    world.longhaul.call(&["check"]).exits(0).says("3 runs").says("whole");
+    world.longhaul.call(&["check"]).exits(0).says("5 runs").says("whole");
     world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
     world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
 }

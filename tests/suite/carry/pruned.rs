@@ -39,7 +39,7 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
         .call(&["replay", "--all"])
         .exits(0)
         .says("skipped, nothing is left to replay")
-        .says("2 pruned");
+        .says("8 pruned");
     world.longhaul.call(&["list"]).exits(0).says("blocked").says("passed");
     world.longhaul.call(&["describe", &run]).exits(0).says("gone");
     world.longhaul.call(&["why", &run]).exits(0).says("It was given up: the gates failed");

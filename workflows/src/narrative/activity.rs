@@ -46,10 +46,8 @@ pub(super) fn completed(
     output: &Payload,
     before: &RunView,
 ) -> Vec<Entry> {
-    let done = || format!("{} is done", name.replace('_', " "));
-    known(name, input, output, before).unwrap_or_else(|_| match name {
-        _ => vec![Entry::new(Kind::Detail, done())],
-    })
+    let done = || Entry::new(Kind::Detail, format!("{} is done", name.replace('_', " ")));
+    known(name, input, output, before).unwrap_or_else(|_| vec![done()])
 }
 
 fn known(
