@@ -10,5 +10,6 @@ pub mod model;
 pub mod prices;
 pub mod process;
 pub mod project;
+pub mod providers;
 pub mod session;
 pub mod tools;

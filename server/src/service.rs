@@ -303,6 +303,7 @@ impl Service {
         views::View {
             store: &*self.store,
             stuck: self.stuck_in_engine(),
+            queued: self.engine.as_ref().map(Engine::queued).unwrap_or_default(),
             is_running: self.engine.is_some(),
         }
     }

@@ -9,6 +9,7 @@ mod conversation;
 mod handoff;
 mod hook;
 mod progress;
+mod repeats;
 pub mod tools;
 mod window;
 
@@ -36,6 +37,8 @@ pub use progress::{SessionPhase, SessionProgress};
 pub use window::Window;
 
 use conversation::Conversation;
+use repeats::{Repeated, Repeats};
+use tools::NoteKind;
 use window::Need;
 
 /// The workflow `session`.
@@ -103,6 +106,8 @@ struct Session {
     summary: Summary,
     /// Turns without a tool call, in a row.
     idle: u32,
+    /// Calls that lead to nothing new.
+    repeats: Repeats,
     /// How often the provider refused the conversation as too long.
     overflows: u32,
     /// Sub-agents started.
@@ -134,6 +139,7 @@ impl Session {
             guidance: Vec::new(),
             summary: summary.unwrap_or_default(),
             idle: 0,
+            repeats: Repeats::default(),
             overflows: 0,
             delegated: 0,
             refused_ends: 0,
@@ -224,24 +230,42 @@ impl Session {
             _ => {}
         }
         self.idle = 0;
+        match self.use_tools(context, calls).await? {
+            Some(ending) => self.end_or_go_on(context, ending).await,
+            None => Ok(Next::Turn),
+        }
+    }
+
+    /// Performs the calls of an answer, and adds their results to the conversation.
+    async fn use_tools(
+        &mut self,
+        context: &mut dyn Context,
+        calls: Vec<ToolCall>,
+    ) -> Result<Option<SessionEnding>, Stop> {
         let mut results = Vec::new();
         let mut ending = None;
+        let mut repeated = Repeated::No;
         for call in calls {
             let result = match ending {
                 Some(_) => act::skipped(),
                 None => self.use_tool(context, &call, &mut ending).await?,
             };
-            results.push(Block::ToolResult {
-                id: call.id,
-                text: result.text,
-                is_error: result.is_error,
-            });
+            let id = call.id.clone();
+            let result = Block::ToolResult { id, text: result.text, is_error: result.is_error };
+            repeated = repeated.max(self.repeats.take(&call, &result));
+            results.push(result);
         }
         self.conversation.push_results(results);
-        match ending {
-            Some(ending) => self.end_or_go_on(context, ending).await,
-            None => Ok(Next::Turn),
+        match repeated {
+            Repeated::No => {}
+            Repeated::Notice => self.conversation.push_text(Repeated::notice()),
+            Repeated::TooOften => {
+                self.summary.note(NoteKind::Avoid, Repeated::note(&self.progress.step));
+                self.outcome = AgentOutcome::TurnLimit;
+                ending = ending.or(Some(SessionEnding::ContextFull));
+            }
         }
+        Ok(ending)
     }
 
     /// What it may still use.
@@ -314,7 +338,7 @@ impl Session {
     fn facts(&self, ending: &SessionEnding) -> AgentFacts {
         let outcome = match ending {
             SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => AgentOutcome::Completed,
-            SessionEnding::ContextFull if self.outcome != AgentOutcome::Budget => {
+            SessionEnding::ContextFull if self.outcome == AgentOutcome::Protocol => {
                 AgentOutcome::ContextFull
             }
             _ => self.outcome,

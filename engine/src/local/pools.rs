@@ -23,7 +23,7 @@ pub struct Share {
 /// How many activities of a pool run at once in the whole engine.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pools {
-    pools: HashMap<String, Arc<Pool>>,
+    pools: Arc<Mutex<HashMap<String, Arc<Pool>>>>,
     terms: Arc<Mutex<Terms>>,
 }
 
@@ -42,7 +42,7 @@ struct Pool {
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     /// How many slots there are.
     size: usize,
@@ -57,7 +57,7 @@ struct State {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<oneshot::Sender<PoolSlot>>,
+    waiting: VecDeque<(RunId, oneshot::Sender<PoolSlot>)>,
     /// The turn in which it was last served.
     served: u64,
 }
@@ -83,19 +83,11 @@ impl Drop for PoolSlot {
 impl Pools {
     pub(crate) fn new(sizes: &[(String, usize)]) -> Self {
         let terms = Arc::<Mutex<Terms>>::default();
-        let pool = |(name, size): &(String, usize)| {
-            let state = State {
-                size: *size,
-                taken: 0,
-                turn: 0,
-                queues: BTreeMap::new(),
-                used: HashMap::new(),
-            };
-            let pool =
-                Pool { name: name.clone(), terms: Arc::clone(&terms), state: Mutex::new(state) };
-            (name.clone(), Arc::new(pool))
-        };
-        Self { pools: sizes.iter().map(pool).collect(), terms }
+        let pools = Self { pools: Arc::default(), terms };
+        for (name, size) in sizes {
+            pools.resize(name, *size);
+        }
+        pools
     }
 
     /// Sets how the runs of a project share pools, from now on.
@@ -104,13 +96,17 @@ impl Pools {
         self.serve_all();
     }
 
-    /// Sets the number of slots of a pool, from now on; slots in use are kept.
-    pub(crate) fn resize(&self, pool: &str, size: usize) {
-        if let Some(pool) = self.pools.get(pool) {
-            let mut state = pool.lock();
-            state.size = size;
-            pool.serve(&mut state);
-        }
+    /// Sets the number of slots of a pool, from now on; slots in use are kept. A pool without a
+    /// size so far gets one.
+    pub(crate) fn resize(&self, name: &str, size: usize) {
+        let pool = {
+            let mut pools = lock(&self.pools);
+            let new = || Arc::new(Pool::new(name, &self.terms));
+            Arc::clone(pools.entry(name.to_owned()).or_insert_with(new))
+        };
+        let mut state = pool.lock();
+        state.size = size;
+        pool.serve(&mut state);
     }
 
     /// Sets the limit of a pool for a label, from now on.
@@ -120,19 +116,38 @@ impl Pools {
     }
 
     fn serve_all(&self) {
-        for pool in self.pools.values() {
+        let pools: Vec<_> = lock(&self.pools).values().cloned().collect();
+        for pool in pools {
             pool.serve(&mut pool.lock());
         }
     }
 
+    /// The runs with a call that waits for a slot, and the pool.
+    pub(crate) fn queued(&self) -> BTreeMap<RunId, String> {
+        let pools: Vec<_> = lock(&self.pools).values().cloned().collect();
+        let mut queued = BTreeMap::new();
+        for pool in pools {
+            let state = pool.lock();
+            let waiting = state.queues.values().flat_map(|queue| &queue.waiting);
+            let waiting = waiting.filter(|(_, sender)| !sender.is_closed());
+            queued.extend(waiting.map(|(run, _)| (run.clone(), pool.name.clone())));
+        }
+        queued
+    }
+
     /// Waits for a free slot; `None` at once if the pool has no limit. Cancel-safe.
     pub(crate) async fn enter(&self, pool: Option<&str>, run: &RunId) -> Option<PoolSlot> {
-        let pool = self.pools.get(pool?)?;
+        let pool = lock(&self.pools).get(pool?).cloned()?;
         let (sender, place) = oneshot::channel();
         let project = run.root();
         {
             let mut state = pool.lock();
-            state.queues.entry(project.to_owned()).or_default().waiting.push_back(sender);
+            state
+                .queues
+                .entry(project.to_owned())
+                .or_default()
+                .waiting
+                .push_back((run.clone(), sender));
             pool.serve(&mut state);
         }
         place.await.ok()
@@ -140,6 +155,11 @@ impl Pools {
 }
 
 impl Pool {
+    /// A pool without slots.
+    fn new(name: &str, terms: &Arc<Mutex<Terms>>) -> Self {
+        Self { name: name.to_owned(), terms: Arc::clone(terms), state: Mutex::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
@@ -150,7 +170,7 @@ impl Pool {
             state.turn += 1;
             let turn = state.turn;
             let Some(queue) = state.queues.get_mut(&project) else { return };
-            let Some(sender) = queue.waiting.pop_front() else { return };
+            let Some((_, sender)) = queue.waiting.pop_front() else { return };
             let place = PoolSlot { pool: Some(Arc::clone(self)), labels: labels.clone() };
             match sender.send(place) {
                 Ok(()) => {

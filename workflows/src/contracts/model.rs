@@ -30,6 +30,11 @@ impl CallModel {
     pub const AUTH: &'static str = "auth";
     /// The failure code of an account without credit.
     pub const BILLING: &'static str = "billing";
+
+    /// The pool of the concurrent requests to a provider.
+    pub fn pool(provider: &str) -> String {
+        format!("provider {provider}")
+    }
 }
 
 impl Activity for CallModel {
@@ -47,6 +52,7 @@ impl Activity for CallModel {
                 max: Duration::from_mins(5),
                 attempts: 14,
             },
+            pool: Some(Self::pool(&call.api.provider_name())),
             ..Policy::guarded()
         }
     }

@@ -120,6 +120,7 @@ impl Session {
         self.conversation.push_text(self.summary.document());
         self.progress.compactions += 1;
         self.progress.window.empty();
+        self.repeats.forget();
     }
 
     /// The provider refused the conversation as too long: the same as a threshold, except that the

@@ -1,6 +1,7 @@
 //! What a session of the built-in agent waits for, also as the reason of its feature.
 
 use longhaul_engine::{RunId, StoreError};
+use longhaul_workflows::contracts::CallModel;
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::{RunView, SessionState, Waits};
 use longhaul_workflows::session::SessionWorkflow;
@@ -27,6 +28,10 @@ impl View<'_> {
         }
         let session = view.session().filter(|session| session.state == SessionState::Working);
         let own = session.and_then(super::super::session::own_run).filter(|_| is_feature);
+        if let Some(reason) = self.queued.get(own.as_ref().unwrap_or(run)).and_then(Reason::queued)
+        {
+            return Ok(Some(reason));
+        }
         let Some(own) = own else { return Ok(None) };
         let Some(summary) = self.store.summary(&own).await? else { return Ok(None) };
         let session = RunView::of(&self.store.read(&own, summary.origin).await?);
@@ -41,6 +46,15 @@ impl View<'_> {
 }
 
 impl Reason {
+    /// A model call that waits until the provider has answered others.
+    fn queued(pool: &String) -> Option<Self> {
+        let provider = pool.strip_prefix(&CallModel::pool(""))?;
+        let text =
+            format!("It waits for its turn: providers.toml limits the requests to {provider}.");
+        let remedy = format!("raise `concurrent` of `{provider}` there, then `longhaul run`");
+        Some(Self::of(Kind::Pool, text).with_remedy(remedy))
+    }
+
     /// A question of a session to a person.
     fn question(question: &Question) -> Self {
         let text = format!("Its agent asks: {}", question.text.trim());
