@@ -87,11 +87,32 @@ impl Workflow for SessionWorkflow {
         let mut session = Session::new(start);
         let ending = match session.run(context).await {
             Err(Stop::Failed(failure)) => session.failed(failure),
+            Err(Stop::Cancelled) => {
+                session.report_use(context).await?;
+                return Err(Stop::Cancelled);
+            }
             other => other?,
         };
         let report = session.end(context, ending).await?;
+        if session.start.task.is_none() {
+            session.report_use(context).await?;
+        }
         Ok(Ending::Complete(Payload::of(&report)))
     }
+}
+
+/// The signal `session_used` to the project: what a session has used, with its sub-agents that
+/// ended. A session sends it when it ends; a sub-agent only if it is cancelled, because then its
+/// session cannot count it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionUsed {
+    /// What it has used.
+    pub used: Resources,
+}
+
+impl SessionUsed {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "session_used";
 }
 
 /// A session at work.
@@ -266,6 +287,18 @@ impl Session {
             }
         }
         Ok(ending)
+    }
+
+    /// Reports what it has used to its project, whatever becomes of its feature run.
+    async fn report_use(&self, context: &mut dyn Context) -> Result<(), Stop> {
+        let used = self.progress.used();
+        let project = RunId::new(self.start.session.project.id.clone());
+        match project {
+            Ok(project) if used != Resources::default() => {
+                context.signal(project, SessionUsed::SIGNAL, &SessionUsed { used }).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What it may still use.

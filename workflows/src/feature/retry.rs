@@ -6,6 +6,7 @@ use longhaul_engine::{Context, ContextExt, Stop};
 use crate::contracts::{
     Problem, RefreshWorktree, RunSession, RunSetup, Seal, SessionEnding, SessionReason,
 };
+use crate::resources::Resources;
 use crate::settings::Driver;
 
 use super::admission::{self, SessionPermit, SessionResult};
@@ -174,7 +175,10 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
     let id = work.granted.take().filter(|_| work.brief.settings.agent.driver == Driver::Api);
     let session = if let Some(id) = id {
-        hosted::run(context, work, id).await?
+        let session = hosted::run(context, work, id).await?;
+        // Its sessions have reported to the project themselves.
+        work.used = Resources::default();
+        session
     } else {
         let session = context.call::<RunSession>(work.session()).await?;
         work.spend(&session);

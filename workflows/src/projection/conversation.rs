@@ -20,6 +20,8 @@ pub struct ModelUse {
     pub at: DateTime<Utc>,
     /// The model, as the provider names it.
     pub model: String,
+    /// The name of the provider.
+    pub provider: String,
     /// Its tokens.
     pub usage: Usage,
     /// The recorded cost in millionths of a US dollar.
@@ -160,6 +162,7 @@ impl SessionView {
         self.uses.push(ModelUse {
             at: event.at,
             model: answer.model.clone(),
+            provider: call.api.provider_name(),
             usage: answer.usage,
             cost_micros: answer.cost_micros,
             is_turn: !asks_for_summary,
