@@ -6,6 +6,7 @@ mod disk;
 pub mod files;
 pub mod git;
 mod machine;
+pub mod mcp;
 pub mod model;
 pub mod prices;
 pub mod process;

@@ -4,6 +4,7 @@ mod failures;
 mod faults;
 mod hooks;
 mod limits;
+mod mcp;
 mod once;
 mod providers;
 mod steered;

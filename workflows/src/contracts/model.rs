@@ -151,6 +151,21 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments, as text.
     pub schema: String,
+    /// Its origin, if it is a tool of an MCP server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpTool>,
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpTool {
+    /// The name of the server in the settings.
+    pub server: String,
+    /// The name of the tool, as the server has it.
+    pub name: String,
+    /// Whether the server declares that it only reads, or that a repeated call does no harm.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeatable: bool,
 }
 
 /// Output of [`CallModel`].

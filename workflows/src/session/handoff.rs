@@ -229,6 +229,7 @@ pub fn summary_tool() -> ToolSpec {
                       summary then replaces the conversation."
                 .into(),
         schema: schemars::schema_for!(Summary).as_value().to_string(),
+        mcp: None,
     }
 }
 

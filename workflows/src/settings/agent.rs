@@ -193,6 +193,15 @@ impl Default for HookSettings {
     }
 }
 
+/// `[agent.mcp.NAME]`: an MCP server, whose tools the built-in agent gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpSettings {
+    /// The program and its arguments, which speak the protocol on standard input and output. A
+    /// program with a slash in it is relative to the root of the user's checkout.
+    pub command: Vec<String>,
+}
+
 /// Reads `agent = "claude"` as a table with that driver.
 pub(super) fn by_name_or_table<'de, D: Deserializer<'de>>(
     deserializer: D,
@@ -242,6 +251,9 @@ pub struct AgentSettings {
     /// Commands at points of a session of the driver `api`.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks: HookSettings,
+    /// MCP servers of the driver `api`, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, McpSettings>,
     /// The program and its arguments. A program with a slash in it is relative to the root of the
     /// user's checkout. With the driver of a known agent: its program, by default the one with the
     /// name of the driver, and arguments before those of the driver.
@@ -298,6 +310,7 @@ impl Default for AgentSettings {
             api: ApiSettings::default(),
             context: ContextSettings::default(),
             hooks: HookSettings::default(),
+            mcp: BTreeMap::new(),
             command: Vec::new(),
             timeout: Seconds(3600),
             silence_timeout: Seconds(900),
