@@ -181,7 +181,7 @@ impl Host<'_> {
             args: args.iter().map(Into::into).collect(),
             folder: self.tree.into(),
             env: self.env.clone(),
-            input: Some(fifo.path().into()),
+            input: Some(fifo.path()),
             sandbox,
             limits: Limits { total: Some(TIMEOUT), silence: None },
             remedy: "Correct `command` under [agent.mcp].",

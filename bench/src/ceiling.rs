@@ -93,7 +93,7 @@ impl Ceiling {
 }
 
 /// The latency in microseconds that `percent` of a hundred stay within; zero without latencies.
-fn percentile(ascending: &[Duration], percent: usize) -> f64 {
+pub(super) fn percentile(ascending: &[Duration], percent: usize) -> f64 {
     let last = ascending.len().saturating_sub(1);
     let at = (ascending.len() * percent / 100).min(last);
     ascending.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e6)

@@ -1,6 +1,6 @@
 //! The measurements of `longhaul bench`: this machine, compared with its disk and sled alone.
 //!
-//! Five things are measured with the code that also runs projects, in a temporary directory:
+//! Six things are measured with the code that also runs projects, in a temporary directory:
 //!
 //! 1. **Steps**: runs of ten sequential no-op activities with 100 bytes of input and of output,
 //!    each durable before the next begins, with 1, 16 and 256 of them in flight. Right after each
@@ -18,6 +18,9 @@
 //! 5. **Feature**: a project of small features, one after the other, with an agent that only writes
 //!    a file; beside it, a shell script that does the same with git alone: a work tree, the agent,
 //!    a commit, a check, a merge, the check again.
+//! 6. **Sessions**: sessions of the built-in agent on a scripted model service: the time of a turn
+//!    without the model, with one session and with 50; the bytes of a turn in the log of a session
+//!    of 1,000 turns; the memory of 500 sessions that wait for a person.
 //!
 //! Absolute figures hold for one machine and one moment, so the targets are ratios, except those of
 //! time and memory.
@@ -28,6 +31,7 @@ mod machine;
 mod open;
 mod report;
 mod scheduler;
+mod sessions;
 mod steps;
 mod waiting;
 mod workload;
@@ -39,6 +43,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::process::Command;
 
+use report::Measured;
 pub use report::Report;
 
 longhaul_server::documents! {
@@ -56,6 +61,8 @@ enum Part {
     Open { directory: PathBuf, active: u32 },
     /// Hold runs that wait.
     Waiting { directory: PathBuf, runs: usize, resident: bool },
+    /// Hold sessions that wait for a person; the URL is that of their model.
+    Asking { directory: PathBuf, url: String, sessions: usize, resident: bool },
 }
 
 impl Part {
@@ -83,6 +90,9 @@ pub async fn part() -> Result<Option<String>> {
         }
         Part::Waiting { directory, runs, resident } => {
             serde_json::to_string(&waiting::hold(&directory, runs, resident).await?)?
+        }
+        Part::Asking { directory, url, sessions, resident } => {
+            serde_json::to_string(&sessions::hold(&directory, &url, sessions, resident).await?)?
         }
     };
     Ok(Some(figures))
@@ -120,6 +130,9 @@ async fn measure_in(directory: &Path, quick: bool, progress: fn(&str)) -> Result
     let scheduler = tokio::task::spawn_blocking(move || scheduler::measure(scale)).await??;
     progress("bench: a project of small features");
     let feature = feature::measure(&directory.join("feature"), quick).await?;
+    progress("bench: sessions of the built-in agent");
+    let sessions = sessions::measure(&directory.join("sessions"), scale).await?;
     let machine = machine::describe(directory);
-    Ok(Report::new(quick, machine, steps, open, waiting, scheduler, feature))
+    let measured = Measured { machine, steps, open, waiting, scheduler, feature, sessions };
+    Ok(Report::new(quick, measured))
 }

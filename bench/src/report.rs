@@ -11,12 +11,13 @@ use super::feature::Overhead;
 use super::machine::Machine;
 use super::open::Opening;
 use super::scheduler::Scheduling;
+use super::sessions::Sessions;
 use super::steps::Steps;
 use super::waiting::{Held, Waiting};
 
 const MIB: u64 = 1024 * 1024;
 
-/// Everything that was measured.
+/// The figures, and the targets.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// The version of this program.
@@ -25,20 +26,28 @@ pub struct Report {
     optimised: bool,
     /// Whether a tenth of the work was done.
     quick: bool,
-    machine: Machine,
-    /// Steps, with more and more runs in flight.
-    steps: Vec<Steps>,
-    open: Opening,
-    waiting: Waiting,
-    scheduler: Scheduling,
-    feature: Overhead,
+    #[serde(flatten)]
+    measured: Measured,
     /// The figures with targets.
     targets: Vec<Target>,
 }
 
+/// Everything that was measured.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Measured {
+    pub(super) machine: Machine,
+    /// Steps, with more and more runs in flight.
+    pub(super) steps: Vec<Steps>,
+    pub(super) open: Opening,
+    pub(super) waiting: Waiting,
+    pub(super) scheduler: Scheduling,
+    pub(super) feature: Overhead,
+    pub(super) sessions: Sessions,
+}
+
 /// A target, and whether it is met.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Target {
+pub(super) struct Target {
     /// The figure, with its unit.
     name: &'static str,
     wanted: String,
@@ -47,7 +56,7 @@ struct Target {
 }
 
 impl Target {
-    fn at_most(name: &'static str, figure: f64, limit: f64) -> Self {
+    pub(super) fn at_most(name: &'static str, figure: f64, limit: f64) -> Self {
         Self { name, wanted: format!("{limit:.2} or less"), figure, reached: figure <= limit }
     }
 
@@ -56,20 +65,13 @@ impl Target {
     }
 }
 
-impl Report {
-    pub(super) fn new(
-        quick: bool,
-        machine: Machine,
-        steps: Vec<Steps>,
-        open: Opening,
-        waiting: Waiting,
-        scheduler: Scheduling,
-        feature: Overhead,
-    ) -> Self {
-        let alone = steps.first().map_or(f64::INFINITY, |steps| steps.sled.p50_ratio);
-        let many = steps.last().map_or(0.0, |steps| steps.sled.ratio);
+impl Measured {
+    fn targets(&self) -> Vec<Target> {
+        let alone = self.steps.first().map_or(f64::INFINITY, |steps| steps.sled.p50_ratio);
+        let many = self.steps.last().map_or(0.0, |steps| steps.sled.ratio);
+        let feature = &self.feature;
         #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-        let memory = waiting.resident.peak_bytes as f64 / MIB as f64;
+        let memory = self.waiting.resident.peak_bytes as f64 / MIB as f64;
         let mut targets = vec![
             Target::at_least(
                 "steps/s at 256 in flight, to those of sled alone in groups of that size",
@@ -83,13 +85,13 @@ impl Report {
             ),
             Target::at_most(
                 "seconds to open the log and continue all active runs",
-                open.resumed.total_seconds,
+                self.open.resumed.total_seconds,
                 3.0,
             ),
             Target::at_most("peak MiB of a process with all waiting runs in memory", memory, 200.0),
             Target::at_most(
                 "seconds of CPU to schedule the backlog",
-                scheduler.total_seconds(),
+                self.scheduler.total_seconds(),
                 5.0,
             ),
             Target::at_most(
@@ -106,18 +108,17 @@ impl Report {
         if let Some(calls) = feature.longhaul.calls {
             targets.push(Target::at_most("git processes of a feature", calls.git_processes, 30.0));
         }
-        Self {
-            version: env!("CARGO_PKG_VERSION"),
-            optimised: !cfg!(debug_assertions),
-            quick,
-            machine,
-            steps,
-            open,
-            waiting,
-            scheduler,
-            feature,
-            targets,
-        }
+        targets.extend(self.sessions.targets());
+        targets
+    }
+}
+
+impl Report {
+    pub(super) fn new(quick: bool, measured: Measured) -> Self {
+        let version = env!("CARGO_PKG_VERSION");
+        let optimised = !cfg!(debug_assertions);
+        let targets = measured.targets();
+        Self { version, optimised, quick, measured, targets }
     }
 
     fn steps(&self) -> Table {
@@ -128,7 +129,7 @@ impl Report {
                 .map(|figure| format!("{figure:.0}"));
             table.add_row([head, name.to_owned()].into_iter().chain(figures).chain(ratios));
         };
-        for steps in &self.steps {
+        for steps in &self.measured.steps {
             row(steps.in_flight.to_string(), "steps", &steps.rate, Default::default());
             for (name, ceiling) in [("plain file", &steps.file), ("sled", &steps.sled)] {
                 let ratios = [ceiling.ratio, ceiling.p50_ratio].map(|ratio| format!("{ratio:.2}"));
@@ -142,7 +143,7 @@ impl Report {
     }
 
     fn figures(&self) -> Table {
-        let Self { open, waiting, scheduler, .. } = self;
+        let Measured { open, waiting, scheduler, sessions, .. } = &self.measured;
         let held = |held: &Held| {
             let grown = held.after_bytes.saturating_sub(held.before_bytes) / MIB;
             format!(
@@ -184,16 +185,19 @@ impl Report {
                 scheduler.build_seconds,
             ),
         ]);
+        let heads = std::iter::once("SESSIONS").chain(std::iter::repeat(""));
+        for (head, line) in heads.zip(sessions.lines()) {
+            table.add_row([head.to_owned(), line]);
+        }
         table
     }
 
     fn feature(&self) -> Table {
+        let feature = &self.measured.feature;
         let mut table = plain();
-        let head = format!("ONE OF {} FEATURES", self.feature.features);
+        let head = format!("ONE OF {} FEATURES", feature.features);
         table.set_header([&head, "WALL ms", "CPU ms", "GIT PROCESSES", "SYNCS", "OF THE LOG"]);
-        for (name, cost) in
-            [("longhaul", &self.feature.longhaul), ("shell script", &self.feature.script)]
-        {
+        for (name, cost) in [("longhaul", &feature.longhaul), ("shell script", &feature.script)] {
             let calls = cost.calls.map(|calls| [calls.git_processes, calls.syncs, calls.log_syncs]);
             let calls = calls.map_or(["-"; 3].map(str::to_owned), |calls| {
                 calls.map(|figure| format!("{figure:.1}"))
@@ -220,7 +224,8 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Machine { os, model, cores, memory_bytes, directory, file_system } = &self.machine;
+        let Machine { os, model, cores, memory_bytes, directory, file_system } =
+            &self.measured.machine;
         let quick = if self.quick { ", a tenth of the work" } else { "" };
         let debug = if self.optimised { "" } else { ", NOT OPTIMISED" };
         writeln!(formatter, "longhaul {}{quick}{debug}", self.version)?;
@@ -272,7 +277,9 @@ mod tests {
         let longhaul = Cost { wall_ms: 400.0, cpu_ms: 90.0, calls: Some(calls) };
         let script = Cost { wall_ms: 100.0, cpu_ms: 45.0, calls: None };
         let feature = Overhead { features: 5, longhaul, script };
-        let report = Report::new(true, machine, steps, open, waiting, scheduler, feature);
+        let sessions = Sessions::default();
+        let measured = Measured { machine, steps, open, waiting, scheduler, feature, sessions };
+        let report = Report::new(true, measured);
 
         let text = report.to_string();
         for part in [
@@ -291,7 +298,7 @@ mod tests {
             .map(|target| target["reached"].as_bool().unwrap());
         assert_eq!(
             reached.collect::<Vec<_>>(),
-            [true, false, false, true, true, false, true, false]
+            [true, false, false, true, true, false, true, false, true, true, false, true]
         );
         let schema = schemars::schema_for!(Titled<Report>);
         let fields = schema.get("properties").and_then(|fields| fields.as_object()).unwrap();

@@ -30,7 +30,7 @@ pub(super) struct Waiting {
 }
 
 /// Figures of the process that holds the runs.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Held {
     /// Runs in memory.
     pub(super) lives: usize,

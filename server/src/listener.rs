@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
-use crate::refused::refusal;
+use crate::refused::{read_refusal, refusal};
 use crate::request::{Incoming, RequestError, Response};
 use crate::service::Service;
 use crate::socket::{self, Address};
@@ -90,10 +90,15 @@ async fn converse(service: Arc<Service>, mut stream: UnixStream) {
                     return;
                 }
             };
-        match refusal(request.command(), peer, service.log.directory()) {
-            Some(refusal) => {
-                let error = refusal.error();
-                refusal.record(&service).await;
+        let directory = service.log.directory();
+        if let Some(refusal) = refusal(request.command(), peer, directory) {
+            let error = refusal.error();
+            refusal.record(&service).await;
+            write(&writer, &Response::Error(error)).await;
+            return;
+        }
+        match read_refusal(&*request, peer, directory) {
+            Some(error) => {
                 write(&writer, &Response::Error(error)).await;
             }
             None if is_watched && request.command().is_none() => {

@@ -10,8 +10,8 @@ use longhaul_engine::{Payload, RunId};
 use longhaul_workflows::finding::SteeringRefused;
 
 use crate::error::{Error, Result};
-use crate::request::RequestError;
-use crate::service::Service;
+use crate::request::{AnyRequest, Request, RequestError};
+use crate::service::{ProjectStatus, Service};
 
 /// Refusals recorded by this process: once for each verb and call, so that a loop does not fill the
 /// history.
@@ -33,7 +33,17 @@ pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
     refused_read(Some(pid), data_dir).map_or(Ok(()), |refused| Err(Error::Request(refused)))
 }
 
-/// The refusal of a read from within a session: the log holds what held-out checks print.
+/// Whether a read from within a session is refused: all but the states of features, because the
+/// log holds what held-out checks print.
+pub(crate) fn read_refusal(
+    request: &dyn AnyRequest,
+    pid: Option<i32>,
+    data_dir: &Path,
+) -> Option<RequestError> {
+    (request.name() != ProjectStatus::NAME).then(|| refused_read(pid, data_dir)).flatten()
+}
+
+/// The refusal of a read from within a session.
 fn refused_read(pid: Option<i32>, data_dir: &Path) -> Option<RequestError> {
     let call = call_of(pid?, data_dir)?;
     Some(RequestError::refused(format!(

@@ -165,6 +165,8 @@ impl Response<Value> {
 /// A request of any type.
 #[async_trait]
 pub(crate) trait AnyRequest: Send + Sync {
+    /// The name on the wire.
+    fn name(&self) -> &'static str;
     fn command(&self) -> Option<&'static str>;
     /// A copy of the request.
     fn again(&self) -> Box<dyn AnyRequest>;
@@ -173,6 +175,10 @@ pub(crate) trait AnyRequest: Send + Sync {
 
 #[async_trait]
 impl<R: Request> AnyRequest for R {
+    fn name(&self) -> &'static str {
+        R::NAME
+    }
+
     fn command(&self) -> Option<&'static str> {
         Request::command(self)
     }

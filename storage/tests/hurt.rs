@@ -326,6 +326,9 @@ fn every_kind_of_damage_is_repaired_by_one_repair() {
                 try_out(sample, &Harm::Move(from, to, SEGMENT));
             }
         }
+        for at in (0..length).step_by(SEGMENT) {
+            try_out(sample, &Harm::Zero(at, SEGMENT));
+        }
         try_out(sample, &Harm::Remove("log"));
         for number in 0..3 {
             try_out(sample, &Harm::Payload(number, number));

@@ -27,6 +27,7 @@ fn world(sandbox: &str) -> World {
     );
     fs::write(place.join("held/check.sh"), check).unwrap();
     let place = place.display();
+    let program = env!("CARGO_BIN_EXE_longhaul-under-test");
     // The agent itself must not hold it.
     let canary = CANARY.replace('-', "\"\"-");
     let agent = format!(
@@ -34,6 +35,8 @@ fn world(sandbox: &str) -> World {
          grep -rl {canary} \"$PWD\" '{place}/p' >>'{place}/found'\n\
          env | grep LONGHAUL_HIDDEN >>'{place}/found'\n\
          cat '{place}/held/check.sh' >>'{place}/read' 2>/dev/null\n\
+         for ask in 'history stubborn --full' 'describe stubborn' 'why stubborn' 'logs stubborn' 'list' 'status .'; do\n\
+         (cd '{place}/p' && '{program}' --data-dir '{place}/home' $ask) >>'{place}/told' 2>&1\ndone\n\
          [ $id-$LONGHAUL_SESSION = quick-2 ] && word=right || word=wrong\necho \"$LONGHAUL_SESSION $word\" >$id.txt\n"
     );
     world.project.write("agent.sh", &agent);
@@ -86,6 +89,9 @@ fn tells_no_more_than_the_message(sandbox: &str) -> World {
     }
     // The last session looked at what the earlier ones left, the files for people among it.
     assert_eq!(read(&world, "found"), "");
+    let told = read(&world, "told");
+    assert!(!told.contains(CANARY), "{told}");
+    assert!(told.contains("agents and checks neither read nor steer runs"), "{told}");
     assert!(read(&world, "p/claude-progress.txt").contains(MESSAGE));
     world
 }

@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("backlog", &["workflows"]),
     ("activities", &["engine", "workflows", "backlog"]),
     ("server", &["engine", "storage", "workflows", "backlog", "activities"]),
-    ("bench", &["engine", "storage", "workflows", "server"]),
+    ("bench", &["engine", "storage", "workflows", "activities", "server", "model-server"]),
     // The demo plays the model of the built-in agent.
     (
         "cli",

@@ -228,7 +228,16 @@ impl Repository {
         loop {
             tries += 1;
             let args: &[&str] = if step.back {
-                &["reset", "--keep", "--quiet", step.to]
+                &[
+                    "checkout",
+                    "--quiet",
+                    "--no-overwrite-ignore",
+                    "--no-track",
+                    "--ignore-other-worktrees",
+                    "-B",
+                    step.branch,
+                    step.to,
+                ]
             } else {
                 &[
                     "merge",

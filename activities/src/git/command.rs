@@ -100,6 +100,8 @@ pub(crate) struct Git {
     env: Vec<(&'static str, OsString)>,
     input: Option<Vec<u8>>,
     must_end: bool,
+    /// The work tree of programs that the command reads.
+    work_tree: Option<PathBuf>,
     pub(super) patience: Duration,
 }
 
@@ -127,6 +129,7 @@ impl Git {
             env: Vec::new(),
             input: None,
             must_end: false,
+            work_tree: None,
             patience: PATIENCE,
         }
     }
@@ -164,6 +167,13 @@ impl Git {
         self
     }
 
+    /// Names the work tree of programs that the command reads: named pipes there that make it wait
+    /// are removed.
+    pub(super) fn reading(mut self, work_tree: &Path) -> Self {
+        self.work_tree = Some(work_tree.to_owned());
+        self
+    }
+
     /// Runs the command and returns its result, whatever the exit code.
     pub(super) async fn finish(self) -> Result<Finished, Failure> {
         let shown = self.shown();
@@ -175,7 +185,8 @@ impl Git {
             outcome = exchange(&mut child, self.input) => outcome,
             () = until_stuck(leader.unwrap_or_default(), self.patience) => {
                 group.kill();
-                return Err(stuck(&shown, &self.dir, self.patience));
+                let work_tree = self.work_tree.as_deref();
+                return Err(stuck(&shown, &self.dir, work_tree, self.patience));
             }
         };
         group.has_ended();

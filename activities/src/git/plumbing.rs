@@ -80,7 +80,8 @@ impl Plumbing {
 
     /// A command on a work tree, with this index.
     pub(super) fn git_in(&self, work_tree: &Path, index: &Path) -> Git {
-        self.at(work_tree).env("GIT_WORK_TREE", work_tree).env("GIT_INDEX_FILE", index)
+        let git = self.at(work_tree).reading(work_tree);
+        git.env("GIT_WORK_TREE", work_tree).env("GIT_INDEX_FILE", index)
     }
 
     /// The object directory.

@@ -96,7 +96,7 @@ impl Tree {
         match read_ref(&dir.join(name)) {
             Ok(Some(commit)) if is_plain && is_object_name(&commit) => Ok(Some(commit)),
             _ => {
-                let git = Git::at(&self.path).env("GIT_DIR", &dir);
+                let git = Git::at(&self.path).reading(&self.path).env("GIT_DIR", &dir);
                 let answer = git
                     .args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])
                     .finish()
@@ -175,8 +175,8 @@ impl Repository {
             "--recurse-submodules=no",
             "--force",
         ];
-        let git =
-            self.git().setting("protocol.file.allow=always").args(args).arg(tree.private_dir());
+        let git = self.git().reading(&tree.path).setting("protocol.file.allow=always");
+        let git = git.args(args).arg(tree.private_dir());
         let finished = git.arg(format!("+{name}:{fetched}")).finish().await?;
         if finished.code() != Some(0) {
             tracing::warn!(
@@ -219,9 +219,7 @@ impl Repository {
             self.set_aside(&dir)?;
         }
         for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
-            let folder = dir.join(folder);
-            std::fs::create_dir_all(&folder)
-                .map_err(|error| files::failed("make the directory", &folder, &error))?;
+            own_directory(&dir, folder)?;
         }
         forget_unfinished(&dir)?;
         if !is_ours {
@@ -324,6 +322,20 @@ fn forget_unfinished(dir: &Path) -> Result<(), Failure> {
     super::locks::names_in(dir).try_for_each(|lock| files::remove(&lock))
 }
 
+/// Makes a directory below another. Something else in its place, as a link that a program made, is
+/// removed.
+fn own_directory(top: &Path, below: &str) -> Result<(), Failure> {
+    let mut path = top.to_owned();
+    for part in Path::new(below) {
+        path.push(part);
+        if path.is_symlink() || !path.is_dir() {
+            files::remove(&path)?;
+        }
+    }
+    std::fs::create_dir_all(&path)
+        .map_err(|error| files::failed("make the directory", &path, &error))
+}
+
 fn write_ref(file: &Path, line: &str) -> Result<(), Failure> {
     let mut lock = file.as_os_str().to_owned();
     lock.push(".lock");
@@ -333,7 +345,7 @@ fn write_ref(file: &Path, line: &str) -> Result<(), Failure> {
         files::remove(file)?;
     }
     for parent in file.ancestors().skip(1).take_while(|parent| !parent.ends_with("refs")) {
-        if parent.is_file() {
+        if parent.is_symlink() || (files::is_there(parent) && !parent.is_dir()) {
             files::remove(parent)?;
         }
     }

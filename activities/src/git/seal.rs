@@ -15,6 +15,7 @@ use super::protected::{Protected, is_own, put_back, restore_entries};
 use super::refs::{NewCommit, Repository};
 use super::snapshot::Snapshot;
 use super::tree::{Condition, Tree};
+use super::trees::Change;
 
 impl Repository {
     pub(super) async fn seal(
@@ -145,16 +146,30 @@ impl Repository {
                     },
                 );
             }
-            self.keep(
-                rescue,
-                &snapshot.tree_with(&hidden).await?,
-                Some(head),
-                &kept_message(reports),
-            )
-            .await?;
+            let half_reverted = self.half_reverted(snapshot, rescue, &known).await?;
+            restore_entries(snapshot, &half_reverted).await?;
+            let state = snapshot.tree_with(&hidden).await?;
+            self.keep(rescue, &state, Some(head), &kept_message(reports)).await?;
+            let found: Vec<_> =
+                half_reverted.iter().map(|change| (&change.path[..], &change.after)).collect();
+            snapshot.set(&found).await?;
             put_back(&tree.path, snapshot, &tampered, &hidden).await?;
         }
         restore_entries(snapshot, &own).await
+    }
+
+    /// Differences to the state that a killed attempt kept, in files that it reported. It was
+    /// reverting these, so the kept side is that of the agent.
+    async fn half_reverted(
+        &self,
+        snapshot: &Snapshot,
+        rescue: &str,
+        known: &[String],
+    ) -> Result<Vec<Change>, Failure> {
+        let Some(kept) = self.commit_of(rescue).await? else { return Ok(Vec::new()) };
+        let mut changes = self.changes(&kept, &snapshot.tree().await?).await?;
+        changes.retain(|change| known.contains(&files::shown(&change.path)));
+        Ok(changes)
     }
 
     /// Commits a state on the branch, if it has changed or ends a merge.

@@ -5,13 +5,16 @@
 //! bytes; the first message has an empty parent. A missing or damaged file makes the chain unknown, and
 //! the workflow sends the conversation again, so files are not synced.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
 use longhaul_workflows::contracts::{CallModel, Message, ModelCall};
 
 use crate::files::placed::{self, Links};
+
+use super::files::write;
+use super::recent::Recent;
 
 /// The longest file of a message, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -34,27 +37,30 @@ impl Node {
 }
 
 /// A conversation, and the files of its new part.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Conversation {
     folder: PathBuf,
     messages: Vec<Message>,
     new: Vec<Node>,
     head: String,
+    /// The length of all files.
+    bytes: usize,
 }
 
 impl Conversation {
     /// The conversation of a call: the chain that its head names, and its new messages.
     ///
     /// # Errors
-    /// [`CallModel::UNKNOWN_HEAD`] if the chain is not in the directory; a terminal failure if the
-    /// conversation does not begin with exactly one [`Message::Start`].
-    pub(super) fn of(folder: &Path, call: &ModelCall) -> Result<Self, Failure> {
-        let head = call.head.clone().unwrap_or_default();
-        let messages = match &call.head {
-            Some(head) => read(folder, head).ok_or_else(|| unknown(head))?,
-            None => Vec::new(),
+    /// [`CallModel::UNKNOWN_HEAD`] if the chain is neither in memory nor in the directory; a
+    /// terminal failure if the conversation does not begin with exactly one [`Message::Start`].
+    pub(super) fn of(folder: &Path, recent: &Recent, call: &ModelCall) -> Result<Self, Failure> {
+        let mut conversation = match &call.head {
+            Some(head) => recent
+                .take(folder, head)
+                .or_else(|| Self::read(folder, head))
+                .ok_or_else(|| unknown(head))?,
+            None => Self { folder: folder.to_owned(), ..Self::default() },
         };
-        let mut conversation = Self { folder: folder.to_owned(), messages, new: Vec::new(), head };
         for message in &call.new {
             conversation.push(message.clone());
         }
@@ -72,6 +78,7 @@ impl Conversation {
     pub(super) fn push(&mut self, message: Message) {
         let node = Node::new(&self.head, &message);
         self.head.clone_from(&node.digest);
+        self.bytes += node.content.len();
         self.new.push(node);
         self.messages.push(message);
     }
@@ -84,40 +91,47 @@ impl Conversation {
         &self.head
     }
 
+    /// The length of all messages.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether this is the conversation of a directory that ends with this head.
+    pub(super) fn is(&self, folder: &Path, head: &str) -> bool {
+        self.head == head && self.folder == folder
+    }
+
     /// Writes the new messages.
-    pub(super) fn save(&self) -> io::Result<()> {
-        std::fs::create_dir_all(&self.folder)?;
-        for node in &self.new {
-            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
-            file.write_all(&node.content)?;
-            file.persist(self.folder.join(&node.digest))?;
+    pub(super) fn save(&mut self) -> io::Result<()> {
+        self.new.drain(..).try_for_each(|node| write(&self.folder, &node.digest, &node.content))
+    }
+
+    /// The conversation of a chain, if all its files are intact.
+    fn read(folder: &Path, head: &str) -> Option<Self> {
+        let mut conversation =
+            Self { folder: folder.to_owned(), head: head.to_owned(), ..Self::default() };
+        let messages = &mut conversation.messages;
+        let mut next = head.to_owned();
+        while messages.is_empty() || !next.is_empty() {
+            let is_digest = next.len() == 64 && next.bytes().all(|byte| byte.is_ascii_hexdigit());
+            if !is_digest || messages.len() == MOST {
+                return None;
+            }
+            let content = placed::read(&folder.join(&next), Links::Refused, LONGEST).ok()??;
+            if blake3::hash(&content).to_hex().as_str() != next {
+                return None;
+            }
+            let split = content.iter().position(|byte| *byte == b'\n')?;
+            messages.push(serde_json::from_slice(&content[split + 1..]).ok()?);
+            conversation.bytes += content.len();
+            next = String::from_utf8(content[..split].to_vec()).ok()?;
         }
-        Ok(())
+        messages.reverse();
+        Some(conversation)
     }
 }
 
 fn unknown(head: &str) -> Failure {
     let message = format!("the conversation {head:.64} is not in the cache");
     Failure::terminal(message).with_code(CallModel::UNKNOWN_HEAD)
-}
-
-/// The messages of a chain, if all its files are intact.
-fn read(folder: &Path, head: &str) -> Option<Vec<Message>> {
-    let mut messages = Vec::new();
-    let mut next = head.to_owned();
-    while messages.is_empty() || !next.is_empty() {
-        let is_digest = next.len() == 64 && next.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_digest || messages.len() == MOST {
-            return None;
-        }
-        let content = placed::read(&folder.join(&next), Links::Refused, LONGEST).ok()??;
-        if blake3::hash(&content).to_hex().as_str() != next {
-            return None;
-        }
-        let split = content.iter().position(|byte| *byte == b'\n')?;
-        messages.push(serde_json::from_slice(&content[split + 1..]).ok()?);
-        next = String::from_utf8(content[..split].to_vec()).ok()?;
-    }
-    messages.reverse();
-    Some(messages)
 }

@@ -22,10 +22,21 @@ struct Kind {
     local: bool,
 }
 
+impl Kind {
+    fn of(url: &Url) -> Self {
+        Self { plain: url.scheme() == "http", local: is_local(url) }
+    }
+}
+
 impl Clients {
-    /// The client for a URL.
+    /// The client for a URL, if it is made already.
+    pub(super) fn known(&self, url: &Url) -> Option<Client> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&Kind::of(url)).cloned()
+    }
+
+    /// The client for a URL. The first one may read the certificates of the system.
     pub(super) fn for_url(&self, url: &Url) -> Result<Client, Failure> {
-        let kind = Kind { plain: url.scheme() == "http", local: is_local(url) };
+        let kind = Kind::of(url);
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&kind) {
             return Ok(client.clone());

@@ -1,9 +1,8 @@
 //! The files of model calls: answers by call, and the cache of conversations.
 //!
-//! Both are in `sessions/<run>/model/` of the data directory, so pruning a run removes them, and
-//! the next owner of the directory removes half-written ones. Until then they take about as much
-//! space as the events of the run. A fork has a run of its own and sends its conversation once
-//! again.
+//! Both are in `sessions/<run>/model/` of the data directory, so pruning a run removes them. Until
+//! then they take about as much space as the events of the run. A fork has a run of its own and
+//! sends its conversation once again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use longhaul_workflows::contracts::{ModelAnswer, ModelCall};
 use serde::{Deserialize, Serialize};
 
 use crate::files::placed::{self, Links};
-use crate::process::{make_folder_durably, run_folder_name, write_durably};
+use crate::process::run_folder_name;
 
 /// The longest file of an answer, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -48,22 +47,36 @@ impl CallFiles {
         self.folder.clone()
     }
 
-    fn file(&self) -> PathBuf {
-        self.folder.join(format!("answer-{}.json", self.slot))
+    fn name(&self) -> String {
+        format!("answer-{}.json", self.slot)
     }
 
     /// The answer of this call, if it was received before.
     pub(super) fn answer(&self) -> Option<ModelAnswer> {
-        let content = placed::read(&self.file(), Links::Refused, LONGEST).ok()??;
+        let content =
+            placed::read(&self.folder.join(self.name()), Links::Refused, LONGEST).ok()??;
         let kept: Kept = serde_json::from_slice(&content).ok()?;
         (kept.call == self.call && kept.input == self.input).then_some(kept.answer)
     }
 
-    /// Stores the answer durably: from here on the request is not sent again, even after a crash.
+    /// Stores the answer: from here on the request is not sent again, even if this process is
+    /// killed. It is not synced: the log records it next and is durable sooner than this file, so a
+    /// sync would only lengthen the time in which a power cut loses the answer.
     pub(super) fn keep(&self, answer: &ModelAnswer) -> io::Result<()> {
-        make_folder_durably(&self.folder)?;
         let kept =
             Kept { call: self.call.clone(), input: self.input.clone(), answer: answer.clone() };
-        write_durably(&self.file(), &serde_json::to_vec(&kept)?)
+        write(&self.folder, &self.name(), &serde_json::to_vec(&kept)?)
+    }
+}
+
+/// Writes a file of a directory. A crash can leave a part of it, which its readers notice.
+pub(super) fn write(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    let path = folder.join(name);
+    match std::fs::write(&path, content) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            std::fs::create_dir_all(folder)?;
+            std::fs::write(&path, content)
+        }
+        done => done,
     }
 }

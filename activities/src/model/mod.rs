@@ -16,6 +16,7 @@ mod live;
 mod openai;
 mod openai_answer;
 mod received;
+mod recent;
 mod refusal;
 mod size;
 mod wait;
@@ -40,6 +41,7 @@ use files::CallFiles;
 use key::Key;
 use limiter::{Limiter, Wanted};
 use received::Received;
+use recent::Recent;
 use refusal::Refusal;
 
 pub use live::ModelEvent;
@@ -51,6 +53,7 @@ pub struct ModelHandler {
     git: GitHandlers,
     clients: Clients,
     limiter: Limiter,
+    recent: Recent,
 }
 
 impl ModelHandler {
@@ -59,7 +62,8 @@ impl ModelHandler {
     pub fn new(data_dir: impl AsRef<Path>, git: GitHandlers) -> Self {
         let data_dir = data_dir.as_ref().to_owned();
         let limiter = Limiter::new(&data_dir);
-        Self { data_dir, git, clients: Clients::default(), limiter }
+        let (clients, recent) = (Clients::default(), Recent::default());
+        Self { data_dir, git, clients, limiter, recent }
     }
 
     /// Sends the conversation when the limits of its provider allow it, and fails until then.
@@ -114,10 +118,12 @@ impl ModelHandler {
         attempt: &Attempt,
     ) -> Result<Answered, Failure> {
         let url = exchange::url(call)?;
-        let clients = self.clients.clone();
-        let client_url = url.clone();
-        // Reads the certificates of the system.
-        let client = blocking(move || clients.for_url(&client_url)).await?;
+        let client = if let Some(client) = self.clients.known(&url) {
+            client
+        } else {
+            let (clients, url) = (self.clients.clone(), url.clone());
+            blocking(move || clients.for_url(&url)).await?
+        };
         let messages = conversation.messages();
         let exchange = Exchange { call, messages, key, client, url, attempt };
         let outcome = tokio::select! {
@@ -160,12 +166,12 @@ impl Handler<CallModel> for ModelHandler {
         let files = CallFiles::new(&self.data_dir, attempt, &call);
         let root = self.git.root_of(&call.project);
         let prepare = {
-            let (files, call) = (files.clone(), call.clone());
+            let (files, recent, call) = (files.clone(), self.recent.clone(), call.clone());
             move || {
                 if let Some(answer) = files.answer() {
                     return Ok(Prepared::Answered(Box::new(answer)));
                 }
-                let conversation = Conversation::of(&files.conversations(), &call)?;
+                let conversation = Conversation::of(&files.conversations(), &recent, &call)?;
                 Ok(Prepared::Request(conversation, Key::of(&call, &root)?))
             }
         };
@@ -176,26 +182,23 @@ impl Handler<CallModel> for ModelHandler {
         let answered = self.request_within_limits(&call, &conversation, &key, attempt).await?;
         let answer = answer(&mut conversation, answered, began.elapsed());
         let data_dir = self.data_dir.clone();
-        let answer = blocking(move || {
-            let cost_micros = Prices::cost_in(&data_dir, &answer.model, &answer.usage);
-            Ok(ModelAnswer { cost_micros, ..answer })
-        })
-        .await?;
-        let kept = answer.clone();
+        let recent = self.recent.clone();
         let run = attempt.run.clone();
         blocking(move || {
+            let cost_micros = Prices::cost_in(&data_dir, &answer.model, &answer.usage);
+            let answer = ModelAnswer { cost_micros, ..answer };
             // The log records the answer next. A crash before that repeats the request; failing
             // here would repeat it for certain.
-            if let Err(error) = files.keep(&kept) {
+            if let Err(error) = files.keep(&answer) {
                 tracing::warn!(%run, %error, "the answer of a model is not kept in its file");
             }
             if let Err(error) = conversation.save() {
                 tracing::warn!(%run, %error, "a conversation is not kept in the cache");
             }
-            Ok(())
+            recent.put(conversation);
+            Ok(answer)
         })
-        .await?;
-        Ok(answer)
+        .await
     }
 
     async fn probe(&self, call: ModelCall, attempt: &Attempt) -> Probe<ModelAnswer> {

@@ -68,6 +68,21 @@ async fn sealing() {
 }
 
 #[tokio::test]
+async fn a_revert_that_was_cut_short_does_not_hide_the_state_that_was_kept() {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "acceptance/login.sh", "exit 1\n");
+    world.seal("login").await;
+    // Git removes a file before it writes the other version.
+    std::fs::remove_file(tree.join("acceptance/login.sh")).unwrap();
+    world.seal("login").await;
+    assert_eq!(read(&tree, "acceptance/login.sh"), "exit 0\n");
+    let kept = format!("{}:acceptance/login.sh", rescue("login", 2));
+    assert_eq!(world.run(&["show", &kept]), "exit 1");
+}
+
+#[tokio::test]
 async fn merging_and_closing() {
     let world = World::new();
     world.open("login").await;

@@ -3,7 +3,7 @@
 use longhaul_engine::{FailureKind, Probe};
 use longhaul_workflows::contracts::{Land, MergeStyle, Merged};
 
-use crate::support::{LIST, World, run, status, write};
+use crate::support::{LIST, World, read, run, status, write};
 
 #[tokio::test]
 async fn a_clean_checkout_follows() {
@@ -100,6 +100,17 @@ async fn an_untracked_file_in_the_way_makes_the_work_wait() {
     let change = |world: &World| world.write("src/b.txt", "mine\n");
     let reason = "ROOT has untracked files that block it: src/b.txt; move or remove them";
     check_waits(change, reason).await;
+}
+
+#[tokio::test]
+async fn an_ignored_file_in_the_way_makes_the_work_wait() {
+    let change = |world: &World| {
+        std::fs::write(world.root.join(".git/info/exclude"), "src/b.txt\n").unwrap();
+        world.write("src/b.txt", "mine\n");
+    };
+    let reason = "ROOT has untracked files that block it: src/b.txt; move or remove them";
+    let world = check_waits(change, reason).await;
+    assert_eq!(read(&world.root, "src/b.txt"), "mine\n");
 }
 
 #[tokio::test]

@@ -48,6 +48,21 @@ async fn a_head_stands_for_the_conversation_before_it() {
 }
 
 #[tokio::test]
+async fn a_conversation_in_memory_is_not_read_again() {
+    let world = world();
+    let handler = world.handler();
+    let mut call = world.call(Protocol::Anthropic);
+    for slot in 1..4 {
+        let answer = handler.perform(call.clone(), &attempt(slot)).await.unwrap();
+        assert!(said(&answer).contains(&format!("{} turns", 2 * slot - 1)), "{answer:?}");
+        std::fs::remove_file(file(&world, &answer.head)).unwrap();
+        call = next(&call, &answer, user("More."));
+    }
+    // Another process has only the files.
+    fails_with(&world, call, Some(CallModel::UNKNOWN_HEAD)).await;
+}
+
+#[tokio::test]
 async fn an_unknown_or_damaged_chain_is_sent_again() {
     let world = world();
     let call = world.call(Protocol::Openai);

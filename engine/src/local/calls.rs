@@ -57,7 +57,12 @@ impl Activation {
         calls: &Calls,
         states: Option<Vec<CallState>>,
     ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
-        self.write_all().await?;
+        // The start of a guarded call is a commit of its own, which takes the held events along.
+        let begins_with_commit =
+            |call: &Call| call.policy.effect == Effect::Guarded && call.policy.pool.is_none();
+        if !calls.0.iter().all(begins_with_commit) {
+            self.write_all().await?;
+        }
         let count = calls.0.len();
         let mut states = states.unwrap_or_else(|| vec![CallState::default(); count]);
         // A new activation retries at once after a machine failure: the cause may be gone.
@@ -89,6 +94,7 @@ impl Activation {
                 // retry. Unknown outcomes can be settled during the pause.
                 self.take_orders(number, calls).await?;
                 if self.is_paused() {
+                    self.write_all().await?;
                     self.wait(None).await;
                     continue;
                 }
@@ -100,6 +106,7 @@ impl Activation {
             self.begin_due(&mut batch, is_to_pause)?;
             let due = if is_to_pause { None } else { batch.next_due() };
             if batch.pending.is_empty() {
+                self.write_all().await?;
                 self.wait(due).await;
                 continue;
             }

@@ -2,7 +2,7 @@
 //! that as the end of the log and overwrites everything after it. That is right for writes in
 //! progress at a crash, but it destroys data that was durable before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use longhaul_engine::StoreError;
@@ -36,6 +36,14 @@ pub(crate) fn guard(log: &Path, marker: Option<&ShutdownMarker>) -> Result<(), S
         });
     }
     let snapshot = last_snapshot(log)?;
+    let known =
+        if is_closed { u64::MAX } else { marker.and_then(|marker| marker.end).unwrap_or(0) };
+    if let Some(missing) = missing(&heads, snapshot).filter(|number| number * LENGTH < known) {
+        return Err(StoreError::Unopenable {
+            log: file.path().display().to_string(),
+            reason: format!("its segment {missing} is missing or damaged"),
+        });
+    }
     let last = heads.iter().filter_map(|(_, head)| head.as_ref()).map(Head::number).max();
     let durable = if is_closed { u64::MAX } else { durable(&heads, snapshot) };
     for (start, head) in heads {
@@ -88,6 +96,15 @@ fn copied(
     Ok(None)
 }
 
+/// The first segment that is missing between those that are certainly durable and the last one:
+/// recovery would truncate the log there.
+fn missing(heads: &[(u64, Option<Head>)], snapshot: u64) -> Option<u64> {
+    let heads = || heads.iter().filter_map(|(_, head)| head.as_ref());
+    let durable = heads().map(Head::durable).max()?.max(snapshot);
+    let numbers: BTreeSet<u64> = heads().map(Head::number).collect();
+    (durable / LENGTH..*numbers.last()?).find(|number| !numbers.contains(number))
+}
+
 /// The end of the gapless part of the log in its last segment, as a log sequence number.
 pub(crate) fn end(log: &Path) -> Result<Option<u64>, StoreError> {
     let mut file = SledFile::open(log.join("db"))?;
@@ -117,4 +134,27 @@ fn last_snapshot(log: &Path) -> Result<u64, StoreError> {
         u64::from_str_radix(digits, 16).ok()
     };
     Ok(files::entries(log)?.iter().filter_map(|path| number(path)).max().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The header of a segment.
+    fn head(number: u64, durable: u64) -> Option<Head> {
+        let encoded = |number: u64| (number.cast_signed() ^ i64::MAX).to_le_bytes();
+        let rest = [encoded(number * LENGTH), encoded(durable)].concat();
+        let crc = (!crc32fast::hash(&rest)).to_le_bytes();
+        Some(Head::read(&[&crc[..], &rest].concat()).expect("the header is whole"))
+    }
+
+    #[test]
+    fn a_missing_segment_after_the_durable_ones_is_found() {
+        let [four, five, six] = [(4, 0), (5, 4), (6, 5)]
+            .map(|(number, durable)| (number * LENGTH, head(number, durable * LENGTH + 99)));
+        assert_eq!(missing(&[six, four, five], 0), None);
+        assert_eq!(missing(&[six, four, (5, None)], 0), Some(5));
+        assert_eq!(missing(&[six, five], 0), None, "sled reuses segments before the durable end");
+        assert_eq!(missing(&[five, four], 6 * LENGTH), None);
+    }
 }

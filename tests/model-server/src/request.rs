@@ -1,5 +1,7 @@
 //! A request to the model, in one form for both protocols.
 
+use std::time::Instant;
+
 use serde_json::Value;
 
 /// The interface that a request uses.
@@ -73,6 +75,8 @@ pub struct Request {
     pub digest: String,
     /// The whole body.
     pub body: Value,
+    /// When it had arrived, before it was parsed.
+    pub arrived: Instant,
     /// Of each prefix that ends with a turn: its digest and its tokens.
     pub(crate) prefixes: Vec<(String, u64)>,
 }
@@ -109,6 +113,7 @@ impl Request {
             tokens,
             digest,
             body,
+            arrived: Instant::now(),
             prefixes,
         }
     }

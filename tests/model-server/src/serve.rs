@@ -2,6 +2,7 @@
 
 use std::io::{self, BufReader};
 use std::net::TcpStream;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -70,7 +71,9 @@ fn model(
     connection: &mut TcpStream,
     shared: &Shared,
 ) -> io::Result<()> {
+    let arrived = Instant::now();
     let mut request = read(message, protocol);
+    request.arrived = arrived;
     let at = {
         let mut state = shared.state();
         let digest = request.digest.clone();

@@ -66,6 +66,22 @@ fn a_checkout_with_changes_and_a_commit_of_elsewhere_are_refused() {
 }
 
 #[test]
+fn an_ignored_file_that_the_older_commit_has_is_not_overwritten() {
+    let world = World::new(&PLANS, 0.0, "");
+    world.project.write("local.env", "the example\n");
+    world.project.commit("Add an example");
+    let example = world.project.git(&["rev-parse", "main"]);
+    world.project.git(&["rm", "--quiet", "local.env"]);
+    world.project.write(".gitignore", "local.env\n");
+    world.project.commit("Ignore local settings");
+    world.project.write("local.env", "mine\n");
+    world.run().exits(0);
+    rollback(&world, &example).exits(3).says("local.env");
+    assert_eq!(world.project.read("local.env"), "mine\n");
+    assert_eq!(world.project.landed("main"), ["shell", "table", "parser"]);
+}
+
+#[test]
 fn a_running_project_is_halted_first_and_work_on_what_is_undone_begins_anew() {
     let plans =
         [plain("parser", &[], 1), plain("table", &["parser"], 2), plain("shell", &["parser"], 2)];

@@ -29,10 +29,10 @@ impl Activity for UseTool {
             Some(tool) => tool.is_repeatable,
             None => input.call.name != ToolUse::SHELL,
         };
-        let policy = if !is_repeatable {
-            Policy { retry: Delays::none(), ..Policy::guarded() }
-        } else {
+        let policy = if is_repeatable {
             Policy::idempotent()
+        } else {
+            Policy { retry: Delays::none(), ..Policy::guarded() }
         };
         // The tool has its own timeout; this one is the last resort.
         Policy { start_to_close: input.agent.timeout.duration() + Duration::from_mins(5), ..policy }
