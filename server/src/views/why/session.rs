@@ -28,7 +28,8 @@ impl View<'_> {
         }
         let session = view.session().filter(|session| session.state == SessionState::Working);
         let own = session.and_then(super::super::session::own_run).filter(|_| is_feature);
-        if let Some(reason) = self.queued.get(own.as_ref().unwrap_or(run)).and_then(Reason::queued)
+        if let Some(reason) =
+            self.queued.get(own.as_ref().unwrap_or(run)).and_then(|pool| Reason::queued(pool))
         {
             return Ok(Some(reason));
         }
@@ -47,7 +48,7 @@ impl View<'_> {
 
 impl Reason {
     /// A model call that waits until the provider has answered others.
-    fn queued(pool: &String) -> Option<Self> {
+    fn queued(pool: &str) -> Option<Self> {
         let provider = pool.strip_prefix(&CallModel::pool(""))?;
         let text =
             format!("It waits for its turn: providers.toml limits the requests to {provider}.");
