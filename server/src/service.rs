@@ -281,7 +281,8 @@ impl Service {
         if let Some(refusal) = refusal(request.command(), Some(own), self.log.directory()) {
             return Err(refusal.error());
         }
-        let response = request.perform(Arc::clone(self)).await;
+        // Boxed: the futures of all callers hold it.
+        let response = Box::pin(request.perform(Arc::clone(self))).await;
         if self.engine.is_none() {
             self.release_work_trees().await;
         }

@@ -142,7 +142,7 @@ fn works_in_steps(request: &Request) -> Reply {
          echo step $n of {STEPS}; head -c 1500 /dev/zero | tr '\\0' x; test $n -lt {STEPS} || echo finished > {file}"
     );
     match request.parts().last() {
-        Some(Part::Result(result)) if super::counted(result) >= STEPS as u32 => finish(),
+        Some(Part::Result(result)) if super::counted(result) as usize >= STEPS => finish(),
         _ => Answer::call("shell", &json!({ "command": step })).into(),
     }
 }
