@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_activities::providers::Providers;
 use longhaul_activities::{checks, git, model, process, project, session, tools};
 use longhaul_engine::{Engine, Feeder, Handlers, Options, Parts, SystemClock, Workflows};
 use longhaul_storage::SledStore;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::leftovers;
-use crate::request::request;
+use crate::request::{RequestError, request};
 use crate::service::Service;
 
 /// The pool of agent sessions.
@@ -61,8 +62,19 @@ request!(SetLimits, "set_limits" -> (), command: Some("run"), |self, service| {
             engine.resize(pool, size.max(1));
         }
     }
+    let pools = provider_pools(service.log.directory()).map_err(RequestError::refused)?;
+    for (pool, size) in pools {
+        engine.resize(&pool, size);
+    }
     Ok(())
 });
+
+/// The pools of concurrent requests to providers, with their sizes.
+fn provider_pools(data_dir: &Path) -> Result<Vec<(String, usize)>> {
+    let providers = Providers::load(data_dir).map_err(Error::usage)?;
+    let pool = |(name, size): (&str, u32)| (contracts::CallModel::pool(name), size as usize);
+    Ok(providers.concurrent().map(pool).collect())
+}
 
 /// Opens the log as its owner, ends processes of a dead owner, and starts an engine.
 pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
@@ -84,7 +96,10 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
     leftovers::remove(data_dir);
     let git = git::GitHandlers::new(data_dir);
     let options = Options {
-        pools: vec![(AGENTS.into(), limits.agents), (CHECKS.into(), limits.checks)],
+        pools: [(AGENTS.into(), limits.agents), (CHECKS.into(), limits.checks)]
+            .into_iter()
+            .chain(provider_pools(data_dir)?)
+            .collect(),
         feeders: vec![Feeder {
             pool: TREES.into(),
             feeds: AGENTS.into(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use longhaul_activities::git::{self, GitHandlers};
-use longhaul_activities::{confine, project, session};
+use longhaul_activities::{confine, mcp, project, session};
 use longhaul_engine::{Failure, FailureKind, RunId};
 use longhaul_workflows::backlog::Backlog;
 use longhaul_workflows::contracts::ProjectRef;
@@ -59,7 +59,8 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     confine::in_force(loaded.settings.agent.sandbox)
         .map_err(|failure| RequestError::Failed { reason: failure.to_string() })?;
     let agent = &loaded.settings.agent;
-    if let Some(problem) = session::settings_problem(agent) {
+    let problem = session::settings_problem(agent).or_else(|| mcp::problem(root, agent));
+    if let Some(problem) = problem {
         let settings = root.join("longhaul.toml");
         return Err(RequestError::refused(format!("{}: {problem}", settings.display())));
     }

@@ -282,7 +282,8 @@ impl Service {
         if let Some(refusal) = refusal(request.command(), Some(own), self.log.directory()) {
             return Err(refusal.error());
         }
-        let response = request.perform(Arc::clone(self)).await;
+        // Boxed: the futures of all callers hold it.
+        let response = Box::pin(request.perform(Arc::clone(self))).await;
         if self.engine.is_none() {
             self.release_work_trees().await;
         }
@@ -304,6 +305,7 @@ impl Service {
         views::View {
             store: &*self.store,
             stuck: self.stuck_in_engine(),
+            queued: self.engine.as_ref().map(Engine::queued).unwrap_or_default(),
             is_running: self.engine.is_some(),
         }
     }

@@ -5,7 +5,7 @@ use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 use longhaul_workflows::projection::State;
-use longhaul_workflows::session::SessionWorkflow;
+use longhaul_workflows::session::{SessionProgress, SessionUsed, SessionWorkflow};
 use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
@@ -221,7 +221,32 @@ impl Service {
             Some(body) => body,
             None => self.approval(run, *order == Order::Approve, request).await?,
         };
-        self.deliver(run, body).await
+        let is_termination = matches!(body, MessageBody::Terminate(_));
+        let delivered = self.deliver(run, body).await?;
+        if delivered && is_termination {
+            self.settle_terminated(run).await?;
+        }
+        Ok(delivered)
+    }
+
+    /// Reports to the project what a terminated session has used: its workflow does not run again.
+    async fn settle_terminated(&self, run: &RunId) -> Result<(), StoreError> {
+        if let Some(engine) = &self.engine
+            && !self.waits(run)
+        {
+            // An answer may be recorded until the end of the run.
+            engine.outcome(run).await?;
+        }
+        let published = self.store.published(run).await?;
+        let progress = published.get(SessionProgress::KEY);
+        let progress = progress.and_then(|value| value.read::<SessionProgress>().ok());
+        let (Some(progress), Ok(project)) = (progress, RunId::new(run.root())) else {
+            return Ok(());
+        };
+        let payload = Payload::of(&SessionUsed { used: progress.used() });
+        let (name, from) = (SessionUsed::SIGNAL.to_owned(), Some(run.clone()));
+        self.deliver(&project, MessageBody::Signal { name, payload, from, request: None }).await?;
+        Ok(())
     }
 
     async fn approval(

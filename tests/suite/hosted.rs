@@ -1,15 +1,18 @@
 //! The built-in agent, on a scripted model.
 
 mod failures;
+mod faults;
 mod hooks;
 mod limits;
+mod mcp;
 mod once;
+mod providers;
 mod steered;
 
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_model_server::{Answer, ModelServer, Options, Outcome, Part, Reply, Request};
+use longhaul_model_server::{Answer, ModelServer, Options, Outcome, Paid, Part, Reply, Request};
 use longhaul_tests::dice::Dice;
 use longhaul_tests::project::{Plan, plain};
 use serde_json::{Value, json};
@@ -185,48 +188,88 @@ fn kill_minus_9_costs_at_most_the_call_in_flight() {
     let wanted = std::env::var("LONGHAUL_TEST_KILLS").ok().and_then(|text| text.parse().ok());
     let wanted = wanted.unwrap_or(KILLS);
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    let mut kills = 0;
-    let mut most_repeated = 0;
-    while kills < wanted {
+    let whole = Killed::run(&mut |_| None);
+    let mut total = Killed::default();
+    while total.kills < wanted {
+        let mut after = |kills| {
+            assert!(kills < wanted + 500, "no end after {kills} kills");
+            Some(Duration::from_millis(100 + dice.roll(900 + 20 * kills) as u64))
+        };
+        let killed = Killed::run(&mut after);
+        assert_eq!(killed.files, whole.files, "the repositories are equal");
+        total.kills += killed.kills;
+        total.repeated += killed.repeated;
+        total.tools += killed.tools;
+        total.paid.tokens += killed.paid.tokens;
+        total.paid.twice += killed.paid.twice;
+        total.projects += 1;
+    }
+    let Killed { projects, kills, repeated, tools, paid, .. } = total;
+    println!(
+        "{kills} kills in {projects} projects: {repeated} answers requested again, each in flight \
+         at a kill; {tools} tool calls, none twice; {} tokens paid, {} of them twice; equal \
+         repositories",
+        paid.tokens, paid.twice
+    );
+}
+
+/// What a project with killed processes came to.
+#[derive(Default)]
+struct Killed {
+    projects: usize,
+    kills: usize,
+    /// Answers that the server gave twice.
+    repeated: usize,
+    /// Tool calls that ran.
+    tools: usize,
+    paid: Paid,
+    /// The files of the target branch, with their digests.
+    files: String,
+}
+
+impl Killed {
+    /// Runs a project to its end. Each process is killed after the time that `after` gives for the
+    /// number of kills so far.
+    fn run(after: &mut dyn FnMut(usize) -> Option<Duration>) -> Self {
         let place = tempfile::tempdir().unwrap();
         let journal = place.path().join("journal");
         let written = journal.clone();
         let script = move |request: &Request| works_and_writes_down(request, &written);
         let options = Options { window: Some(8000), ..Options::default() };
         let hosted = Hosted::new(&PLANS, SMALL, options, script);
-        let mut killed = 0;
+        let mut kills = 0;
         loop {
             let mut life = hosted.world.begin();
-            let time = Duration::from_millis(100 + dice.roll(900 + 20 * killed) as u64);
+            let time = after(kills).unwrap_or(longhaul_tests::wait::PATIENCE);
             if let Some(status) = life.wait_for(time) {
                 assert_eq!(status.code(), Some(0), "{}", life.said());
                 break;
             }
-            killed += usize::from(life.kill());
-            assert!(killed < wanted + 500, "no end:\n{}", life.said());
+            kills += usize::from(life.kill());
         }
         let runs = std::fs::read_to_string(&journal).unwrap();
         let mut runs: Vec<&str> = runs.lines().collect();
-        let all = runs.len();
+        let tools = runs.len();
         runs.sort_unstable();
         runs.dedup();
-        assert_eq!(all, runs.len(), "a tool call ran twice");
+        assert_eq!(tools, runs.len(), "a tool call ran twice");
         let repeated = hosted.server.repeated().len();
-        assert!(repeated <= killed, "{repeated} answers requested again after {killed} kills");
-        most_repeated = most_repeated.max(repeated);
+        assert!(repeated <= kills, "{repeated} answers requested again after {kills} kills");
         hosted.world.call("replay --all").exits(0).says("0 diverged");
         hosted.world.call("check").exits(0).says("whole");
-        let landed = hosted.world.project.landed("main");
-        assert_eq!(landed, ["table", "parser"]);
+        let project = &hosted.world.project;
+        assert_eq!(project.landed("main"), ["table", "parser"]);
         for feature in ["parser", "table"] {
             hosted.check_owners(&format!("{}/{feature}/1", hosted.id()));
         }
-        kills += killed;
+        let work = ["parser.txt", "table.txt", "parser.steps", "table.steps"];
+        let files = project.git(&[&["ls-tree", "-r", "main", "--"][..], &work].concat());
+        Self { projects: 1, kills, repeated, tools, paid: hosted.server.paid(), files }
     }
-    println!("{kills} kills; at most {most_repeated} answers in flight were requested again");
 }
 
-/// As [`works_long`], in fewer steps; each tool run appends the number of its request to a file.
+/// As [`works_long`], in fewer steps, each of which makes a file; each tool run appends the number
+/// of its request to the journal.
 fn works_and_writes_down(request: &Request, journal: &Path) -> Reply {
     if let Some(Part::Text(last)) = request.turns.last().and_then(|turn| turn.parts.last())
         && last.starts_with("The context window is nearly full")
@@ -234,10 +277,11 @@ fn works_and_writes_down(request: &Request, journal: &Path) -> Reply {
         return Answer::call("summary", &json!({ "objective": "Count to forty." })).into();
     }
     let file = format!("{}.txt", feature(request));
-    let count = format!("{}.count", feature(request));
+    let steps = format!("{}.steps", feature(request));
     let step = format!(
-        "echo {} >> {}; n=$(cat {count} 2>/dev/null || echo 0); n=$((n+1)); echo $n > {count}; \
-         echo step $n of 40; head -c 1500 /dev/zero | tr '\\0' x; test $n -lt 40 || echo finished > {file}",
+        "echo {} >> {}; mkdir -p {steps}; n=$(ls {steps} | wc -l); n=$((n+1)); \
+         test $n -gt 40 || echo $n > {steps}/$n; echo step $n of 40; \
+         head -c 1500 /dev/zero | tr '\\0' x; test $n -lt 40 || echo finished > {file}",
         request.number,
         journal.display(),
     );

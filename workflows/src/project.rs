@@ -127,7 +127,7 @@ impl Memory {
     }
 
     async fn take(&mut self, context: &mut dyn Context, received: Received) -> Result<(), Stop> {
-        if self.take_admission(context, &received).await? {
+        if self.take_use(&received) || self.take_admission(context, &received).await? {
             return Ok(());
         }
         match received {
@@ -204,6 +204,7 @@ impl Memory {
             claimed: self.is_claimed(feature),
             anew: self.replaces_earlier(feature),
             called_done: self.records.get(feature).is_some_and(|record| record.called_done),
+            used: self.records.get(feature).map(|record| record.used).unwrap_or_default(),
         })
     }
 }

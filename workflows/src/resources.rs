@@ -16,6 +16,11 @@ pub struct Resources {
 }
 
 impl Resources {
+    /// Whether there are none.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// What is left after this use.
     #[must_use]
     pub fn minus(self, used: Self) -> Self {

@@ -10,6 +10,7 @@ mod conversation;
 mod handoff;
 mod hook;
 mod progress;
+mod repeats;
 pub mod tools;
 mod window;
 
@@ -37,6 +38,8 @@ pub use progress::{SessionPhase, SessionProgress};
 pub use window::Window;
 
 use conversation::Conversation;
+use repeats::{Repeated, Repeats};
+use tools::NoteKind;
 use window::Need;
 
 /// The workflow `session`.
@@ -89,11 +92,32 @@ impl Workflow for SessionWorkflow {
         let mut session = Session::new(start);
         let ending = match session.run(context).await {
             Err(Stop::Failed(failure)) => session.failed(failure),
+            Err(Stop::Cancelled) => {
+                session.report_use(context).await?;
+                return Err(Stop::Cancelled);
+            }
             other => other?,
         };
         let report = session.end(context, ending).await?;
+        if session.start.task.is_none() {
+            session.report_use(context).await?;
+        }
         Ok(Ending::Complete(Payload::of(&report)))
     }
+}
+
+/// The signal `session_used` to the project: what a session has used, with its sub-agents that
+/// ended. A session sends it when it ends; a sub-agent only if it is cancelled, because then its
+/// session cannot count it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionUsed {
+    /// What it has used.
+    pub used: Resources,
+}
+
+impl SessionUsed {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "session_used";
 }
 
 /// A session of the built-in agent at work.
@@ -108,6 +132,8 @@ struct Session {
     summary: Summary,
     /// Turns without a tool call, in a row.
     idle: u32,
+    /// Calls that lead to nothing new.
+    repeats: Repeats,
     /// How often the provider refused the conversation as too long.
     overflows: u32,
     /// Sub-agents started.
@@ -139,6 +165,7 @@ impl Session {
             guidance: Vec::new(),
             summary: summary.unwrap_or_default(),
             idle: 0,
+            repeats: Repeats::default(),
             overflows: 0,
             delegated: 0,
             refused_ends: 0,
@@ -229,23 +256,53 @@ impl Session {
             _ => {}
         }
         self.idle = 0;
+        match self.use_tools(context, calls).await? {
+            Some(ending) => self.end_or_go_on(context, ending).await,
+            None => Ok(Next::Turn),
+        }
+    }
+
+    /// Performs the calls of an answer, and adds their results to the conversation.
+    async fn use_tools(
+        &mut self,
+        context: &mut dyn Context,
+        calls: Vec<ToolCall>,
+    ) -> Result<Option<SessionEnding>, Stop> {
         let mut results = Vec::new();
         let mut ending = None;
+        let mut repeated = Repeated::No;
         for call in calls {
             let result = match ending {
                 Some(_) => act::skipped(),
                 None => self.use_tool(context, &call, &mut ending).await?,
             };
-            results.push(Block::ToolResult {
-                id: call.id,
-                text: result.text,
-                is_error: result.is_error,
-            });
+            let id = call.id.clone();
+            let result = Block::ToolResult { id, text: result.text, is_error: result.is_error };
+            repeated = repeated.max(self.repeats.take(&call, &result));
+            results.push(result);
         }
         self.conversation.push_results(results);
-        match ending {
-            Some(ending) => self.end_or_go_on(context, ending).await,
-            None => Ok(Next::Turn),
+        match repeated {
+            Repeated::No => {}
+            Repeated::Notice => self.conversation.push_text(Repeated::notice()),
+            Repeated::TooOften => {
+                self.summary.note(NoteKind::Avoid, Repeated::note(&self.progress.step));
+                self.outcome = AgentOutcome::TurnLimit;
+                ending = ending.or(Some(SessionEnding::ContextFull));
+            }
+        }
+        Ok(ending)
+    }
+
+    /// Reports what it has used to its project, whatever becomes of its feature run.
+    async fn report_use(&self, context: &mut dyn Context) -> Result<(), Stop> {
+        let used = self.progress.used();
+        let project = RunId::new(self.start.session.project.id.clone());
+        match project {
+            Ok(project) if used != Resources::default() => {
+                context.signal(project, SessionUsed::SIGNAL, &SessionUsed { used }).await
+            }
+            _ => Ok(()),
         }
     }
 
@@ -319,7 +376,7 @@ impl Session {
     fn facts(&self, ending: &SessionEnding) -> AgentFacts {
         let outcome = match ending {
             SessionEnding::ClaimsDone | SessionEnding::Landed { .. } => AgentOutcome::Completed,
-            SessionEnding::ContextFull if self.outcome != AgentOutcome::Budget => {
+            SessionEnding::ContextFull if self.outcome == AgentOutcome::Protocol => {
                 AgentOutcome::ContextFull
             }
             _ => self.outcome,

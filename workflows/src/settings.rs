@@ -12,7 +12,9 @@ mod budget;
 mod env;
 mod sandbox;
 
-pub use agent::{AgentSettings, ApiSettings, ContextSettings, Driver, HookSettings, Protocol};
+pub use agent::{
+    AgentSettings, ApiSettings, ContextSettings, Driver, HookSettings, McpSettings, Protocol,
+};
 pub use budget::{BudgetSettings, Usd};
 pub use env::{EnvSource, literal_env};
 pub use sandbox::{Confinement, NetworkAccess, SandboxMode};

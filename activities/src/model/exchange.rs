@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use eventsource_stream::{Event, EventStreamError, Eventsource as _};
 use futures_util::{Stream, StreamExt as _};
 use longhaul_engine::{Attempt, Failure, Payload};
@@ -18,7 +19,7 @@ use super::client::causes;
 use super::key::Key;
 use super::received::{Reader, Received};
 use super::refusal::{Refusal, ServiceError};
-use super::{anthropic, anthropic_answer, openai, openai_answer, size};
+use super::{anthropic, anthropic_answer, openai, openai_answer, size, wait};
 
 /// The longest answer with its framing, in bytes.
 const LONGEST: usize = 128 * 1024 * 1024;
@@ -44,6 +45,8 @@ pub(super) struct Exchange<'a> {
 pub(super) struct Answered {
     pub(super) received: Received,
     pub(super) request_id: Option<String>,
+    /// The time before which the service accepts no further request, as its headers state.
+    pub(super) closed_until: Option<DateTime<Utc>>,
 }
 
 /// The URL of a call.
@@ -90,7 +93,8 @@ impl Exchange<'_> {
         let id = ["request-id", "x-request-id"].iter().find_map(|name| headers.get(*name));
         let id = id.and_then(|id| id.to_str().ok());
         let request_id = id.map(|id| self.key.redact(id).chars().take(128).collect());
-        Ok(Answered { received, request_id })
+        let closed_until = wait::exhausted_until(&headers, Utc::now());
+        Ok(Answered { received, request_id, closed_until })
     }
 
     async fn send(&self) -> Result<Response, Failure> {

@@ -11,6 +11,7 @@ mod client;
 mod exchange;
 mod files;
 mod key;
+mod limiter;
 mod live;
 mod openai;
 mod openai_answer;
@@ -24,18 +25,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use longhaul_engine::{Attempt, Failure, Handler, Probe};
+use chrono::Utc;
+use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe};
 use longhaul_workflows::contracts::{CallModel, Message, ModelAnswer, ModelCall, ModelStop, Usage};
 use longhaul_workflows::settings::Protocol;
 
 use crate::git::GitHandlers;
 use crate::prices::Prices;
+use crate::providers::Providers;
 
 use chain::Conversation;
 use client::Clients;
 use exchange::{Answered, Exchange};
 use files::CallFiles;
 use key::Key;
+use limiter::{Limiter, Wanted};
 use received::Received;
 use recent::Recent;
 use refusal::Refusal;
@@ -48,6 +52,7 @@ pub struct ModelHandler {
     data_dir: PathBuf,
     git: GitHandlers,
     clients: Clients,
+    limiter: Limiter,
     recent: Recent,
 }
 
@@ -56,7 +61,52 @@ impl ModelHandler {
     /// the paths of these handlers.
     pub fn new(data_dir: impl AsRef<Path>, git: GitHandlers) -> Self {
         let data_dir = data_dir.as_ref().to_owned();
-        Self { data_dir, git, clients: Clients::default(), recent: Recent::default() }
+        let limiter = Limiter::new(&data_dir);
+        let (clients, recent) = (Clients::default(), Recent::default());
+        Self { data_dir, git, clients, limiter, recent }
+    }
+
+    /// Sends the conversation when the limits of its provider allow it, and fails until then.
+    async fn request_within_limits(
+        &self,
+        call: &ModelCall,
+        conversation: &Conversation,
+        key: &Key,
+        attempt: &Attempt,
+    ) -> Result<Answered, Failure> {
+        let (provider, model) = (call.api.provider_name(), call.model.clone());
+        let tokens = size::estimate(&call.new, &[]).input;
+        let (limiter, data_dir, id) = (self.limiter.clone(), self.data_dir.clone(), attempt.key());
+        let (named, of_model, own) = (provider.clone(), model.clone(), id.clone());
+        blocking(move || {
+            // Without limits rather than without work, if the file is wrong.
+            let limits = Providers::load(&data_dir).inspect_err(|error| {
+                tracing::warn!(error, "the limits of providers are not known");
+            });
+            let limits = limits.unwrap_or_default().of(&named);
+            let (provider, model, call) = (&named, &of_model, &own);
+            limiter.admit(&Wanted { provider, model, call, tokens, limits }, Utc::now())
+        })
+        .await?;
+        let outcome = self.request(call, conversation, key, attempt).await;
+        let closed_until = match &outcome {
+            Ok(answered) => answered.closed_until,
+            Err(Failure { kind: FailureKind::RateLimited { until }, .. }) => Some(*until),
+            Err(_) => None,
+        };
+        let used = outcome.as_ref().ok().and_then(|answered| answered.received.usage);
+        if used.is_some() || outcome.is_err() {
+            self.limiter.settle(&provider, &id, used.map_or(0, |usage| usage.fresh()));
+        }
+        if let Some(until) = closed_until {
+            let limiter = self.limiter.clone();
+            blocking(move || {
+                limiter.close(&provider, &model, until);
+                Ok(())
+            })
+            .await?;
+        }
+        outcome
     }
 
     /// Sends the conversation; an answer that tells of a full window is an answer.
@@ -95,7 +145,7 @@ impl ModelHandler {
                     model: call.model.clone(),
                     blocks: Vec::new(),
                 };
-                Ok(Answered { received, request_id: None })
+                Ok(Answered { received, request_id: None, closed_until: None })
             }
             Err(Refusal::Failure(failure)) => Err(failure),
         }
@@ -129,7 +179,7 @@ impl Handler<CallModel> for ModelHandler {
             Prepared::Answered(answer) => return Ok(*answer),
             Prepared::Request(conversation, key) => (conversation, key),
         };
-        let answered = self.request(&call, &conversation, &key, attempt).await?;
+        let answered = self.request_within_limits(&call, &conversation, &key, attempt).await?;
         let answer = answer(&mut conversation, answered, began.elapsed());
         let data_dir = self.data_dir.clone();
         let recent = self.recent.clone();
@@ -168,7 +218,7 @@ enum Prepared {
 
 /// The answer of the activity. It becomes a message of the conversation, unless it is empty.
 fn answer(conversation: &mut Conversation, answered: Answered, took: Duration) -> ModelAnswer {
-    let Answered { received, request_id } = answered;
+    let Answered { received, request_id, .. } = answered;
     let stop = received.stop.unwrap_or(ModelStop::EndTurn);
     let usage = received.usage;
     let usage = usage.unwrap_or_else(|| size::estimate(conversation.messages(), &received.blocks));

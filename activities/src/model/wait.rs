@@ -15,6 +15,12 @@ pub(super) fn until(headers: &HeaderMap, now: DateTime<Utc>) -> DateTime<Utc> {
     at.clamp(now + SHORTEST, now + LONGEST)
 }
 
+/// The time before which a service refuses requests, if the headers of an answer say that a limit
+/// is exhausted.
+pub(super) fn exhausted_until(headers: &HeaderMap, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    reset(headers, now).filter(|until| *until > now).map(|until| until.min(now + LONGEST))
+}
+
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }

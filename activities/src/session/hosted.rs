@@ -13,7 +13,9 @@ use longhaul_workflows::{prompt, session};
 use crate::checks::SetUp;
 use crate::confine::describe;
 use crate::git::{self, GitHandlers, Wanted, WorkTree};
+use crate::mcp::Host;
 use crate::process::{Environment, Runner, Supervisor, write_durably};
+use crate::project::agent_env;
 
 use super::files::SessionFiles;
 use super::{landed, progress_file, sandbox_of};
@@ -43,6 +45,23 @@ impl HostedHandler {
             attempt,
         };
         self.setup.git.work_tree(&wanted).await
+    }
+
+    /// The tools of the MCP servers of the settings.
+    async fn mcp_tools(
+        &self,
+        input: &SessionInput,
+        tree: &Path,
+        attempt: &Attempt,
+    ) -> Result<Vec<ToolSpec>, Failure> {
+        let agent = &input.agent;
+        if agent.mcp.is_empty() {
+            return Ok(Vec::new());
+        }
+        let root = self.setup.git.root_of(&input.project);
+        let env = Environment::chosen(&agent.pass_env).with_all(&agent_env(&root, &agent.env)?);
+        let (setup, root, held_out) = (&self.setup, &*root, input.held_out.clone());
+        Host { setup, root, tree, agent, held_out, env, attempt }.tools().await
     }
 
     /// The level of the sandbox in which the tools of the session run.
@@ -78,7 +97,9 @@ impl Handler<BeginSession> for HostedHandler {
             write_package(&files, handoff).map_err(|error| files.unwritable(&error))?;
         }
         tracing::info!(run = %attempt.run, session = session.number, sandbox, "a session begins");
-        Ok(Begun { landed: None, sandbox, texts, tools: tools() })
+        let mut tools = tools();
+        tools.extend(self.mcp_tools(session, tree.path(), attempt).await?);
+        Ok(Begun { landed: None, sandbox, texts, tools })
     }
 }
 

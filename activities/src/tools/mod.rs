@@ -6,6 +6,7 @@
 
 mod edit;
 mod hook;
+mod mcp;
 mod place;
 mod read;
 mod ready;
@@ -129,15 +130,16 @@ impl Handler<UseTool> for ToolHandler {
     async fn perform(&self, input: ToolUse, attempt: &Attempt) -> Result<ToolOutcome, Failure> {
         let begun = Instant::now();
         let mut variables = Arc::default();
-        let answer = match ToolArgs::parse(&input.call.name, &input.call.input) {
-            Err(fault) => Err(Fault::Tool(fault)),
-            Ok(args) => match self.variables(&input) {
-                Ok(found) => {
-                    variables = Arc::new(found);
-                    self.answer(&input, args, &variables, attempt).await
+        let answer = match self.variables(&input) {
+            Ok(found) => {
+                variables = Arc::new(found);
+                match (&input.mcp, ToolArgs::parse(&input.call.name, &input.call.input)) {
+                    (Some(tool), _) => self.call_mcp(&input, tool, &variables, attempt).await,
+                    (None, Ok(args)) => self.answer(&input, args, &variables, attempt).await,
+                    (None, Err(fault)) => Err(Fault::Tool(fault)),
                 }
-                Err(failure) => Err(told(failure)),
-            },
+            }
+            Err(failure) => Err(told(failure)),
         };
         let answer = match answer {
             Ok(answer) => answer,
@@ -156,7 +158,7 @@ impl Handler<UseTool> for ToolHandler {
         if let Err(failure) = self.setup.runner.end_call(&attempt.key()).await {
             return machine::unknown_outcome(failure);
         }
-        if input.call.name != ToolUse::SHELL {
+        if input.call.name != ToolUse::SHELL && input.mcp.is_none() {
             return Probe::NotLanded;
         }
         let mut notice = None;

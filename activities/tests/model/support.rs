@@ -99,6 +99,7 @@ pub(crate) fn start() -> Message {
         name: "shell".into(),
         description: "Runs a command.".into(),
         schema: r#"{"type":"object","properties":{"command":{"type":"string"}}}"#.into(),
+        mcp: None,
     };
     Message::Start { system: "You write code.".into(), tools: vec![tool] }
 }

@@ -32,6 +32,10 @@ pub(crate) enum By {
     Model,
     /// Days in UTC
     Day,
+    /// Providers of models; for an agent that is a program, its driver
+    Provider,
+    /// Labels
+    Label,
 }
 
 impl From<By> for usage::UsageBy {
@@ -41,6 +45,8 @@ impl From<By> for usage::UsageBy {
             By::Project => Self::Project,
             By::Model => Self::Model,
             By::Day => Self::Day,
+            By::Provider => Self::Provider,
+            By::Label => Self::Label,
         }
     }
 }

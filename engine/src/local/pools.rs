@@ -44,7 +44,7 @@ pub struct Feeder {
 /// How many activities of a pool run at once in the whole engine.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pools {
-    pools: HashMap<String, Arc<Pool>>,
+    pools: Arc<Mutex<HashMap<String, Arc<Pool>>>>,
     terms: Arc<Mutex<Terms>>,
 }
 
@@ -153,11 +153,11 @@ impl Pools {
             });
             pools.insert(feeder.pool.clone(), first);
         }
+        let pools = Self { pools: Arc::new(Mutex::new(pools)), terms };
         for (name, size) in sizes {
-            let pool = || Arc::new(Pool::new(name, *size, &terms, Weak::new(), None));
-            pools.entry(name.clone()).or_insert_with(pool);
+            pools.resize(name, *size);
         }
-        Self { pools, terms }
+        pools
     }
 
     /// Sets how the runs of a project share pools, from now on.
@@ -166,15 +166,19 @@ impl Pools {
         self.serve_all();
     }
 
-    /// Sets the number of slots of a pool, from now on; slots in use are kept.
-    pub(crate) fn resize(&self, pool: &str, size: usize) {
-        if let Some(pool) = self.pools.get(pool) {
-            let mut state = pool.lock();
-            state.size = size;
-            pool.serve(&mut state);
-            drop(state);
-            pool.serve_before();
-        }
+    /// Sets the number of slots of a pool, from now on; slots in use are kept. A pool without a
+    /// size so far gets one.
+    pub(crate) fn resize(&self, name: &str, size: usize) {
+        let pool = {
+            let mut pools = lock(&self.pools);
+            let new = || Arc::new(Pool::new(name, size, &self.terms, Weak::new(), None));
+            Arc::clone(pools.entry(name.to_owned()).or_insert_with(new))
+        };
+        let mut state = pool.lock();
+        state.size = size;
+        pool.serve(&mut state);
+        drop(state);
+        pool.serve_before();
     }
 
     /// Sets the limit of a pool for a label, from now on.
@@ -184,16 +188,33 @@ impl Pools {
     }
 
     fn serve_all(&self) {
-        for pool in self.pools.values() {
+        let pools: Vec<_> = lock(&self.pools).values().cloned().collect();
+        for pool in pools {
             pool.serve(&mut pool.lock());
         }
     }
 
     /// A run has ended: it enters no further pool.
     pub(crate) fn leave(&self, run: &RunId) {
-        for pool in self.pools.values().filter(|pool| pool.feeding.is_some()) {
+        for pool in self.all().iter().filter(|pool| pool.feeding.is_some()) {
             pool.end_preparation(run);
         }
+    }
+
+    /// The runs with a call that waits for a slot, and the pool.
+    pub(crate) fn queued(&self) -> BTreeMap<RunId, String> {
+        let mut queued = BTreeMap::new();
+        for pool in self.all() {
+            let state = pool.lock();
+            let waiting = state.queues.values().flat_map(|queue| &queue.waiting);
+            let waiting = waiting.filter(|waiting| !waiting.sender.is_closed());
+            queued.extend(waiting.map(|waiting| (waiting.run.clone(), pool.name.clone())));
+        }
+        queued
+    }
+
+    fn all(&self) -> Vec<Arc<Pool>> {
+        lock(&self.pools).values().cloned().collect()
     }
 
     /// Waits for a free slot; `None` at once if the pool has no limit. Cancel-safe.
@@ -203,7 +224,7 @@ impl Pools {
         rank: u8,
         run: &RunId,
     ) -> Option<PoolSlot> {
-        let pool = self.pools.get(pool?)?;
+        let pool = &lock(&self.pools).get(pool?).cloned()?;
         let (sender, mut place) = oneshot::channel();
         {
             let mut state = pool.lock();

@@ -183,9 +183,15 @@ impl Engine {
         self.0.pools.limit(pool, label, most);
     }
 
-    /// Sets the number of slots of a pool, from now on; calls in progress keep theirs.
+    /// Sets the number of slots of a pool, which may be new, from now on; calls in progress keep
+    /// theirs.
     pub fn resize(&self, pool: &str, size: usize) {
         self.0.pools.resize(pool, size);
+    }
+
+    /// The runs with an activity that waits for a slot of a pool, and the pool.
+    pub fn queued(&self) -> BTreeMap<RunId, String> {
+        self.0.pools.queued()
     }
 
     /// Puts a signal into a run's mailbox. `false`: the run is over.

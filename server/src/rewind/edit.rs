@@ -122,6 +122,7 @@ mod tests {
             claimed: false,
             anew: false,
             called_done: false,
+            used: longhaul_workflows::resources::Resources::default(),
         }
     }
 

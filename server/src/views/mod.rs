@@ -181,6 +181,8 @@ pub struct View<'a> {
     pub store: &'a dyn RunReader,
     /// The stuck runs of the process that runs it.
     pub stuck: BTreeMap<RunId, Stop>,
+    /// The runs of that process with an activity that waits for a slot of a pool, and the pool.
+    pub queued: BTreeMap<RunId, String>,
     /// Whether a process runs this log.
     pub is_running: bool,
 }

@@ -116,7 +116,12 @@ impl Log {
     }
 
     fn view(&self) -> View<'_> {
-        View { store: &self.store, stuck: self.stuck.clone(), is_running: true }
+        View {
+            store: &self.store,
+            stuck: self.stuck.clone(),
+            queued: BTreeMap::new(),
+            is_running: true,
+        }
     }
 
     async fn list(&self, query: list::Query) -> ListDocument {

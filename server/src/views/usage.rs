@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use longhaul_activities::prices::Prices;
 use longhaul_engine::{Event, RunId, Summary};
 use longhaul_workflows::contracts::Usage;
+use longhaul_workflows::feature::{COPIED, FORKED_FROM};
 use longhaul_workflows::projection::SessionView;
 use longhaul_workflows::session::SessionWorkflow;
 use schemars::JsonSchema;
@@ -40,6 +41,11 @@ pub enum UsageBy {
     Model,
     /// A day in UTC.
     Day,
+    /// A provider of models; the driver of an agent that is a program.
+    Provider,
+    /// A label of the run or of its project: `KEY=VALUE`. Usage without labels is in the row `none`,
+    /// and that with several is in the row of each.
+    Label,
 }
 
 /// The ledger.
@@ -85,6 +91,7 @@ pub struct UsageSum {
 struct Entry {
     at: DateTime<Utc>,
     model: String,
+    provider: String,
     turns: u64,
     usage: Usage,
     /// The recorded cost in millionths of a US dollar.
@@ -113,14 +120,47 @@ impl View<'_> {
                 document.pruned_runs += 1;
                 continue;
             }
+            let labels = self.labels_of(&run).await?;
             for entry in of_session(&self.store.read(&run, 0).await?) {
-                let row = rows.entry(subject(show.by, &run, &summary, &entry)).or_default();
-                row.add(&entry, prices);
+                let names = match show.by {
+                    UsageBy::Label => labels.clone(),
+                    by => vec![subject(by, &run, &summary, &entry)],
+                };
+                for name in names {
+                    rows.entry(name).or_default().add(&entry, prices);
+                }
                 document.total.add(&entry, prices);
             }
         }
         document.rows = rows.into_iter().map(|(name, sum)| UsageRow { name, sum }).collect();
         Ok(document)
+    }
+}
+
+impl View<'_> {
+    /// The labels of a run and of those above it, as `KEY=VALUE`. The nearest value of a key counts.
+    async fn labels_of(&self, run: &RunId) -> Result<Vec<String>, RequestError> {
+        let mut labels = BTreeMap::new();
+        let mut path = Some(run.as_str());
+        while let Some(run) = path {
+            if let Ok(id) = RunId::new(run)
+                && let Some(summary) = self.store.summary(&id).await?
+            {
+                let internal = [COPIED, FORKED_FROM];
+                let of_people =
+                    summary.labels.into_iter().filter(|(key, _)| !internal.contains(&key.as_str()));
+                for (key, value) in of_people {
+                    labels.entry(key).or_insert(value);
+                }
+            }
+            path = run.rsplit_once('/').map(|(parent, _)| parent);
+        }
+        let mut labels: Vec<_> =
+            labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect();
+        if labels.is_empty() {
+            labels.push("none".into());
+        }
+        Ok(labels)
     }
 }
 
@@ -133,6 +173,9 @@ fn subject(by: UsageBy, run: &RunId, summary: &Summary, entry: &Entry) -> String
             feature.map_or_else(|| project.clone(), |feature| format!("{project}/{feature}"))
         }
         UsageBy::Project => project,
+        UsageBy::Provider if entry.provider.is_empty() => "unknown".into(),
+        UsageBy::Provider => entry.provider.clone(),
+        UsageBy::Label => String::new(),
         UsageBy::Model if entry.model.is_empty() => "unknown".into(),
         UsageBy::Model => entry.model.clone(),
         UsageBy::Day => entry.at.format("%F").to_string(),
@@ -158,6 +201,7 @@ fn of_session(events: &[Event]) -> Vec<Entry> {
     let answers = SessionView::of(events).uses.into_iter().map(|answer| Entry {
         at: answer.at,
         model: answer.model,
+        provider: answer.provider,
         turns: answer.turns.into(),
         usage: answer.usage,
         stated_micros: answer.cost_micros,

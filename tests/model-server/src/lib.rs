@@ -72,8 +72,20 @@ pub struct Record {
     pub digest: String,
     /// The tokens of its prompt.
     pub tokens: u64,
+    /// The tokens of its answer.
+    pub answer: u64,
     /// Its end.
     pub outcome: Outcome,
+}
+
+/// The tokens of requests that a provider charges for: those that it answered, and those whose
+/// answer was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Paid {
+    /// All of them.
+    pub tokens: u64,
+    /// Those of conversations that were paid for before.
+    pub twice: u64,
 }
 
 type Script = dyn Fn(&Request) -> Reply + Send + Sync;
@@ -148,6 +160,21 @@ impl ModelServer {
     /// The number of requests with this outcome.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.shared.state().records.iter().filter(|record| record.outcome == outcome).count()
+    }
+
+    /// The tokens paid for.
+    pub fn paid(&self) -> Paid {
+        let mut seen = HashSet::new();
+        let mut paid = Paid::default();
+        let is_paid = |record: &&Record| record.outcome != Outcome::Refused;
+        for record in self.records().iter().filter(is_paid) {
+            let tokens = record.tokens + record.answer;
+            paid.tokens += tokens;
+            if !seen.insert(record.digest.clone()) {
+                paid.twice += tokens;
+            }
+        }
+        paid
     }
 
     /// The digests of conversations that were answered more than once.

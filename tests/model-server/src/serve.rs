@@ -78,7 +78,7 @@ fn model(
         let mut state = shared.state();
         let digest = request.digest.clone();
         request.repeats = state.records.iter().filter(|known| known.digest == digest).count();
-        let record = Record { digest, tokens: request.tokens, outcome: Outcome::Open };
+        let record = Record { digest, tokens: request.tokens, answer: 0, outcome: Outcome::Open };
         state.records.push(record);
         request.number = state.records.len();
         state.records.len() - 1
@@ -148,6 +148,7 @@ impl Exchange<'_> {
 
     fn answer(&mut self, answer: &Answer) -> io::Result<Outcome> {
         let events = events::render(self.request, answer, self.prompt());
+        self.shared.state().records[self.request.number - 1].answer = answer.tokens();
         http::begin_stream(self.connection, &format!("req_{}", self.request.number))?;
         for (after, event) in events.iter().enumerate() {
             if let Some((_, hold)) = answer.hold.as_ref().filter(|(at, _)| *at == after) {

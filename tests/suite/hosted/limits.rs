@@ -3,8 +3,9 @@
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 
-use longhaul_model_server::{Answer, Options, Outcome, Request};
+use longhaul_model_server::{Answer, Hold, Options, Outcome, Reply, Request};
 use longhaul_tests::project::Plan;
+use longhaul_tests::wait::PATIENCE;
 use serde_json::json;
 
 use super::{Hosted, PLANS, works};
@@ -14,7 +15,15 @@ const PRICES: &str = "[models.\"*\"]\ninput = 1000\noutput = 1000\n";
 
 /// A project with prices.
 fn priced(plans: &[Plan], limits: &str) -> Hosted {
-    let hosted = Hosted::new(plans, limits, Options::default(), works);
+    priced_with(plans, limits, works)
+}
+
+fn priced_with(
+    plans: &[Plan],
+    limits: &str,
+    script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+) -> Hosted {
+    let hosted = Hosted::new(plans, limits, Options::default(), script);
     let home = hosted.world.project.home();
     DirBuilder::new().mode(0o700).create(&home).unwrap();
     fs::write(home.join("prices.toml"), PRICES).unwrap();
@@ -83,5 +92,47 @@ fn sessions_that_only_fill_their_windows_end() {
     hosted.world.run().exits(1).says("sessions in a row changed nothing");
     let sessions = hosted.world.json("session list");
     assert!(sessions["sessions"].as_array().unwrap().len() <= 5, "{sessions}");
+    hosted.world.call("replay --all").exits(0).says("0 diverged");
+}
+
+#[test]
+fn a_cancelled_or_terminated_session_is_paid_from_the_budget() {
+    for verb in ["cancel", "terminate"] {
+        let hold = Hold::new();
+        let holding = hold.clone();
+        let script = move |request: &Request| {
+            let reply = works(request);
+            if request.number == 2 { Reply::Held(holding.clone(), Box::new(reply)) } else { reply }
+        };
+        // An answer costs more than one dollar, and less than one hundred.
+        let hosted = priced_with(&PLANS[..1], "[budget]\ncost = 100\n", script);
+        let mut run = hosted.world.begin();
+        assert!(hosted.server.wait_for(PATIENCE, |records| records.len() == 2));
+        hosted.world.call(&format!("{verb} parser")).exits(0);
+        run.exits(1);
+        hold.release();
+        edit(&hosted, "cost = 100\n", "cost = 1\n");
+        hosted.world.call("resume parser").exits(0);
+        hosted.world.run().exits(3).says("the budget of the project, 1.00 USD, is spent");
+        assert_eq!(hosted.server.count(Outcome::Answered), 1, "{verb}");
+    }
+}
+
+#[test]
+fn a_raised_limit_counts_what_the_feature_has_used_before() {
+    let hosted = Hosted::new(&PLANS[..1], "[limits]\nturns = 2\n", Options::default(), works);
+    hosted.world.run().exits(1).says("the limit of 2 turns is reached");
+    hosted.world.call("resume parser").exits(0);
+    hosted.world.run().exits(1).says("the limit of 2 turns is reached");
+    assert_eq!(hosted.server.count(Outcome::Answered), 2, "nothing is left");
+    edit(&hosted, "turns = 2\n", "turns = 3\n");
+    hosted.world.run().exits(1).says("the limit of 3 turns is reached");
+    assert_eq!(hosted.server.count(Outcome::Answered), 3, "one turn is left");
+    edit(&hosted, "turns = 3\n", "turns = 100\n");
+    hosted.world.run().exits(0).says("1 of 1 features pass");
+
+    let provider = hosted.server.url().replace("http://", "");
+    hosted.world.call("usage . --by provider").exits(0).says(&provider);
+    hosted.world.call("usage . --by label").exits(0).says("none");
     hosted.world.call("replay --all").exits(0).says("0 diverged");
 }

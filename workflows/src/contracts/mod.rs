@@ -52,7 +52,8 @@ pub use git::{
     Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
 };
 pub use model::{
-    Block, CallModel, Message, ModelAnswer, ModelCall, ModelStop, ToolCall, ToolSpec, Usage,
+    Block, CallModel, McpTool, Message, ModelAnswer, ModelCall, ModelStop, ToolCall, ToolSpec,
+    Usage,
 };
 pub use outside::OutsideChange;
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};

@@ -30,6 +30,11 @@ impl CallModel {
     pub const AUTH: &'static str = "auth";
     /// The failure code of an account without credit.
     pub const BILLING: &'static str = "billing";
+
+    /// The pool of the concurrent requests to a provider.
+    pub fn pool(provider: &str) -> String {
+        format!("provider {provider}")
+    }
 }
 
 impl Activity for CallModel {
@@ -47,6 +52,7 @@ impl Activity for CallModel {
                 max: Duration::from_mins(5),
                 attempts: 14,
             },
+            pool: Some(Self::pool(&call.api.provider_name())),
             ..Policy::guarded()
         }
     }
@@ -145,6 +151,21 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON Schema of its arguments, as text.
     pub schema: String,
+    /// Its origin, if it is a tool of an MCP server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpTool>,
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpTool {
+    /// The name of the server in the settings.
+    pub server: String,
+    /// The name of the tool, as the server has it.
+    pub name: String,
+    /// Whether the server declares that it only reads, or that a repeated call does no harm.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeatable: bool,
 }
 
 /// Output of [`CallModel`].

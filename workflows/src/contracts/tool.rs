@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::FeatureId;
 use crate::settings::AgentSettings;
 
-use super::{ProjectRef, ToolCall};
+use super::{McpTool, ProjectRef, ToolCall};
 
 /// Performs a tool call in a work tree. A failed tool is an answer, not a failure of the activity:
 /// the model reads it.
 ///
 /// Reading and editing tools are idempotent. A shell command is guarded: if the engine crashed
-/// while it ran, the probe answers that its outcome is unknown, and the model decides.
+/// while it ran, the probe answers that its outcome is unknown, and the model decides. So is a call
+/// of a tool of an MCP server, unless the server declares that it may be repeated.
 #[derive(Debug)]
 pub struct UseTool;
 
@@ -24,10 +25,14 @@ impl Activity for UseTool {
     type Output = ToolOutcome;
 
     fn policy(input: &ToolUse) -> Policy {
-        let policy = if input.call.name == ToolUse::SHELL {
-            Policy { retry: Delays::none(), ..Policy::guarded() }
-        } else {
+        let is_repeatable = match &input.mcp {
+            Some(tool) => tool.is_repeatable,
+            None => input.call.name != ToolUse::SHELL,
+        };
+        let policy = if is_repeatable {
             Policy::idempotent()
+        } else {
+            Policy { retry: Delays::none(), ..Policy::guarded() }
         };
         // The tool has its own timeout; this one is the last resort.
         Policy { start_to_close: input.agent.timeout.duration() + Duration::from_mins(5), ..policy }
@@ -50,6 +55,9 @@ pub struct ToolUse {
     pub held_out: Option<String>,
     /// The call.
     pub call: ToolCall,
+    /// The tool of an MCP server, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpTool>,
 }
 
 impl ToolUse {

@@ -35,6 +35,9 @@ pub struct Brief {
     /// a session is paid. For unfinished work, passing gates may prove too little.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub called_done: bool,
+    /// What earlier runs have used that this one continues.
+    #[serde(default, skip_serializing_if = "Resources::is_zero")]
+    pub used: Resources,
 }
 
 /// The published progress of a feature run.
@@ -57,6 +60,9 @@ pub struct FeatureProgress {
     pub failed_gates: u32,
     /// How often the work conflicted.
     pub conflicts: u32,
+    /// What earlier runs have used that this one continues.
+    #[serde(default, skip_serializing_if = "Resources::is_zero")]
+    pub before: Resources,
     /// Answers of the model, if they are counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turns: u32,
@@ -93,14 +99,16 @@ impl FeatureProgress {
         self.stage.as_ref().map(Stage::to_string)
     }
 
-    /// What its sessions have used.
-    pub(super) fn used(&self) -> Resources {
-        Resources {
+    /// What its sessions have used, with those of the earlier runs that it continues.
+    pub(crate) fn used(&self) -> Resources {
+        let mut used = Resources {
             turns: self.turns,
             tokens: self.usage.fresh(),
             cost_micros: self.cost_micros.unwrap_or_default(),
             time_ms: self.session_ms,
-        }
+        };
+        used += self.before;
+        used
     }
 
     /// The last published progress of a run.

@@ -4,6 +4,8 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{Problem, RefreshWorktree, RunSetup, Seal, SessionEnding, SessionReason};
+use crate::resources::Resources;
+use crate::settings::Driver;
 
 use super::admission::{self, SessionPermit, SessionResult};
 use super::{Stage, Work, claim, hosted, notice};
@@ -173,6 +175,10 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
     let id = work.granted.take().expect("a session is granted before it begins");
     let session = hosted::run(context, work, id).await?;
+    if work.brief.settings.agent.driver == Driver::Api {
+        // Its sessions have reported to the project themselves.
+        work.used = Resources::default();
+    }
     if matches!(session.ending, SessionEnding::NotStarted { .. }) {
         work.take_no_session(&session);
         admission::report(context, work, SessionResult::of(&session, false)).await?;

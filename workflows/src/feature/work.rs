@@ -55,10 +55,11 @@ pub(super) struct Work {
 impl Work {
     /// The state before the first step.
     pub(super) fn new(brief: Brief) -> Self {
+        let progress = FeatureProgress { before: brief.used, ..FeatureProgress::default() };
         Self {
             brief,
             worktree: String::new(),
-            progress: FeatureProgress::default(),
+            progress,
             forgiven: FeatureProgress::default(),
             reason: SessionReason::Start,
             feedback: Feedback::default(),

@@ -212,6 +212,7 @@ impl Memory {
         ended: SessionEnded,
     ) -> Result<(), Stop> {
         self.admissions.ledger.settle(feature, ended.used);
+        self.count_use(feature, ended.used);
         match &ended.result {
             SessionResult::Worked { done } => {
                 self.admissions.breaker(&ended.agent).pass(feature);

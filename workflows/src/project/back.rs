@@ -55,7 +55,7 @@ impl Memory {
     /// are invalidated. The run of a feature that is not in the list ends.
     pub(super) fn take_fork(&mut self, forked: &Forked) {
         let id = &forked.feature;
-        self.current.insert(id.clone(), Current { number: forked.run, ending: false });
+        self.current.insert(id.clone(), Current { number: forked.run, ..Current::default() });
         self.queue.leave(id);
         if let Some(gone) = self.gone.get_mut(id) {
             gone.record.runs = gone.record.runs.max(forked.run);

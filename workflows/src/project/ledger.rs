@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use longhaul_engine::{Received, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
 use crate::resources::{Resource, Resources};
+use crate::session::SessionUsed;
 use crate::settings::BudgetSettings;
+
+use super::memory::Memory;
 
 /// Amounts of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,12 +57,47 @@ impl Ledger {
     /// A session has ended.
     pub(super) fn settle(&mut self, feature: &FeatureId, used: Resources) {
         self.reserved.remove(feature);
+        self.spend(used);
+    }
+
+    /// A session has used this, perhaps after the end of the run of its feature.
+    pub(super) fn spend(&mut self, used: Resources) {
         self.spent += used;
     }
 
     /// The run of a feature is over.
     pub(super) fn leave(&mut self, feature: &FeatureId) {
         self.reserved.remove(feature);
+    }
+}
+
+impl Memory {
+    /// Counts what a session of the built-in agent has used; returns whether the message says
+    /// that. Its feature run may be over.
+    pub(super) fn take_use(&mut self, received: &Received) -> bool {
+        let Received::Signal { name, payload, from: Some(session) } = received else {
+            return false;
+        };
+        let Ok(SessionUsed { used }) = payload.read() else { return false };
+        if name != SessionUsed::SIGNAL {
+            return false;
+        }
+        self.admissions.ledger.spend(used);
+        let mut run = session.as_str();
+        while let Some((parent, _)) = run.rsplit_once('/') {
+            if let Some(feature) = RunId::new(parent).ok().and_then(|run| self.feature_of(&run)) {
+                self.count_use(&feature, used);
+                break;
+            }
+            run = parent;
+        }
+        true
+    }
+
+    pub(super) fn count_use(&mut self, feature: &FeatureId, used: Resources) {
+        if let Some(current) = self.current.get_mut(feature) {
+            current.used += used;
+        }
     }
 }
 

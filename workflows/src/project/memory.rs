@@ -11,7 +11,7 @@ use crate::batch::Overrides;
 use crate::contracts::ProjectRef;
 use crate::feature::{Edited, FeatureProgress, Turn};
 use crate::finding::{Finding, Findings};
-use crate::resources::Resource;
+use crate::resources::{Resource, Resources};
 use crate::settings::Settings;
 
 use super::admission::Admissions;
@@ -96,6 +96,9 @@ pub(super) struct Record {
     /// The resource at its limit, if it is blocked by that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) over_limit: Option<Resource>,
+    /// What its runs have used since it last passed, without those that a fork replaced.
+    #[serde(default, skip_serializing_if = "Resources::is_zero")]
+    pub(super) used: Resources,
     /// Findings about its last run.
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
     pub(super) findings: Findings,
@@ -292,6 +295,7 @@ impl Memory {
     pub(super) fn note_progress(&mut self, id: &FeatureId, progress: &FeatureProgress) {
         let record = self.record(id);
         record.sessions += progress.sessions;
+        record.used = progress.used();
         record.findings.clone_from(&progress.findings);
         let outside =
             progress.findings.iter().filter(|finding| matches!(finding, Finding::Outside { .. }));

@@ -6,17 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId, FeatureState};
 use crate::feature::FeatureOutcome;
+use crate::resources::Resources;
 
 use super::CANCELLED;
 use super::memory::{Memory, NO_CHECK, Outgoing, refused};
 
 /// The active run of a feature.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Current {
     /// Its number.
     pub(super) number: u32,
     /// Whether it was cancelled.
     pub(super) ending: bool,
+    /// What its sessions have used.
+    #[serde(default, skip_serializing_if = "Resources::is_zero")]
+    pub(super) used: Resources,
 }
 
 /// The most landings remembered besides those of the features: the state is copied at each
@@ -55,7 +59,7 @@ impl Memory {
         let record = self.record(id);
         record.runs += 1;
         let number = record.runs;
-        self.current.insert(id.clone(), Current { number, ending: false });
+        self.current.insert(id.clone(), Current { number, ..Current::default() });
         self.set(id, FeatureState::InProgress);
         self.run_of(id).ok_or_else(|| refused("its run has no valid id"))
     }
@@ -113,7 +117,9 @@ impl Memory {
 
     fn take_outcome_of(&mut self, feature: &FeatureId, outcome: Outcome) {
         let was_ending = self.is_ending(feature);
-        self.current.remove(feature);
+        let current = self.current.remove(feature);
+        // A run that completes states what it has used.
+        self.record(feature).used += current.map(|current| current.used).unwrap_or_default();
         self.queue.leave(feature);
         self.changed.insert(feature.clone());
         let result = match outcome {
@@ -168,6 +174,7 @@ impl Memory {
             .is_none_or(|feature| self.settings.gates.iter().chain(&feature.checks).eq(&checks));
         let record = self.record(id);
         record.commit = Some(commit.clone());
+        record.used = Resources::default();
         record.claimed = !is_for_these;
         record.by_claim = by_claim;
         record.invalidated = None;

@@ -22,6 +22,8 @@ pub struct ModelUse {
     pub at: DateTime<Utc>,
     /// The model, as the provider names it.
     pub model: String,
+    /// The name of the provider.
+    pub provider: String,
     /// Its tokens.
     pub usage: Usage,
     /// The recorded cost in millionths of a US dollar.
@@ -168,6 +170,7 @@ impl SessionView {
             self.uses.push(ModelUse {
                 at: event.at,
                 model: agent.and_then(|agent| agent.model.clone()).unwrap_or_default(),
+                provider: self.driver().as_str().to_owned(),
                 usage: Usage::default(),
                 cost_micros: None,
                 turns: 0,
@@ -219,6 +222,7 @@ impl SessionView {
         self.uses.push(ModelUse {
             at: event.at,
             model: answer.model.clone(),
+            provider: call.api.provider_name(),
             usage: answer.usage,
             cost_micros: answer.cost_micros,
             turns: u32::from(!asks_for_summary),

@@ -5,7 +5,8 @@ use longhaul_engine::{
 };
 
 use crate::contracts::{
-    HookEvent, SessionEnding, SessionReport, Summary, ToolCall, ToolOutcome, ToolUse, UseTool,
+    HookEvent, McpTool, SessionEnding, SessionReport, Summary, ToolCall, ToolOutcome, ToolUse,
+    UseTool,
 };
 use crate::feature::Note;
 
@@ -27,6 +28,9 @@ impl Session {
         ending: &mut Option<SessionEnding>,
     ) -> Result<ToolOutcome, Stop> {
         self.progress.tool_calls += 1;
+        if self.mcp_tool(call).is_some() {
+            return self.act(context, call).await;
+        }
         let args = match ToolArgs::parse(&call.name, &call.input) {
             Ok(args) => args,
             Err(error) => return Ok(refused(error)),
@@ -43,22 +47,35 @@ impl Session {
             }
             ToolArgs::Ask { question } => self.ask_person(context, question).await,
             ToolArgs::Delegate { task } => self.delegate(context, task).await,
-            _ => {
-                self.progress.step = step(call);
-                self.publish(context).await?;
-                let before = self.hook(context, HookEvent::BeforeTool, Some(call), None).await?;
-                if let Some(refusal) = before {
-                    return Ok(refused(format!("A hook of the user refuses this call: {refusal}")));
-                }
-                let mut outcome = context.call::<UseTool>(self.tool_use(call)).await?;
-                self.progress.active_ms += outcome.duration_ms;
-                let after = self.hook(context, HookEvent::AfterTool, Some(call), Some(&outcome));
-                if let Some(refusal) = after.await? {
-                    outcome.text.push_str(&format!("\nA hook of the user says: {refusal}"));
-                }
-                Ok(outcome)
-            }
+            _ => self.act(context, call).await,
         }
+    }
+
+    /// Performs a call outside of the workflow, between its hooks.
+    async fn act(
+        &mut self,
+        context: &mut dyn Context,
+        call: &ToolCall,
+    ) -> Result<ToolOutcome, Stop> {
+        self.progress.step = step(call);
+        self.publish(context).await?;
+        let before = self.hook(context, HookEvent::BeforeTool, Some(call), None).await?;
+        if let Some(refusal) = before {
+            return Ok(refused(format!("A hook of the user refuses this call: {refusal}")));
+        }
+        let mut outcome = context.call::<UseTool>(self.tool_use(call)).await?;
+        self.progress.active_ms += outcome.duration_ms;
+        let after = self.hook(context, HookEvent::AfterTool, Some(call), Some(&outcome));
+        if let Some(refusal) = after.await? {
+            outcome.text.push_str(&format!("\nA hook of the user says: {refusal}"));
+        }
+        Ok(outcome)
+    }
+
+    /// The tool of an MCP server that a call names.
+    fn mcp_tool(&self, call: &ToolCall) -> Option<&McpTool> {
+        let tools = &self.begun.as_ref()?.tools;
+        tools.iter().find(|tool| tool.name == call.name)?.mcp.as_ref()
     }
 
     pub(super) fn tool_use(&self, call: &ToolCall) -> ToolUse {
@@ -70,6 +87,7 @@ impl Session {
             agent: session.agent.clone(),
             held_out: session.held_out.clone(),
             call: call.clone(),
+            mcp: self.mcp_tool(call).cloned(),
         }
     }
 

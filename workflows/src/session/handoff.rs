@@ -120,6 +120,7 @@ impl Session {
         self.conversation.push_text(self.summary.document());
         self.progress.compactions += 1;
         self.progress.window.empty();
+        self.repeats.forget();
     }
 
     /// The provider refused the conversation as too long: the same as a threshold, except that the
@@ -228,6 +229,7 @@ pub fn summary_tool() -> ToolSpec {
                       summary then replaces the conversation."
                 .into(),
         schema: schemars::schema_for!(Summary).as_value().to_string(),
+        mcp: None,
     }
 }
 

@@ -73,7 +73,7 @@ impl SessionProgress {
     pub const KEY: &'static str = "session";
 
     /// What it has used.
-    pub(super) fn used(&self) -> Resources {
+    pub fn used(&self) -> Resources {
         Resources {
             turns: self.turns,
             tokens: self.usage.fresh(),

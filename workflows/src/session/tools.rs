@@ -18,6 +18,7 @@ pub fn specs() -> Vec<ToolSpec> {
             name: tool.name.into(),
             description: tool.about.into(),
             schema: schema(tool).to_string(),
+            mcp: None,
         })
         .collect()
 }

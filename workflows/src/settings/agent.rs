@@ -61,6 +61,10 @@ pub struct ApiSettings {
     pub protocol: Protocol,
     /// The URL before `/v1/…`; by default that of the provider.
     pub url: Option<String>,
+    /// The name of the provider, whose limits all projects share; by default its host, and the
+    /// variable of the key if that is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// The environment variable with the key; by default that of the provider, and none if that
     /// variable is not set and `url` is given.
     pub key_env: Option<String>,
@@ -77,6 +81,7 @@ impl Default for ApiSettings {
         Self {
             protocol: Protocol::Anthropic,
             url: None,
+            provider: None,
             key_env: None,
             summary_model: None,
             max_output: 8192,
@@ -86,6 +91,23 @@ impl Default for ApiSettings {
 }
 
 impl ApiSettings {
+    /// The name of the provider: as configured, else `HOST` or `HOST:PORT`, then ` KEY_ENV` if that
+    /// is configured, because limits are those of an account.
+    pub fn provider_name(&self) -> String {
+        if let Some(name) = &self.provider {
+            return name.clone();
+        }
+        let host = match (&self.url, self.protocol) {
+            (Some(url), _) => host_of(url),
+            (None, Protocol::Anthropic) => "api.anthropic.com",
+            (None, Protocol::Openai) => "api.openai.com",
+        };
+        match &self.key_env {
+            Some(key) => format!("{host} {key}"),
+            None => host.to_owned(),
+        }
+    }
+
     /// The environment variable with the key.
     pub fn key_name(&self) -> &str {
         let default = match self.protocol {
@@ -94,6 +116,13 @@ impl ApiSettings {
         };
         self.key_env.as_deref().unwrap_or(default)
     }
+}
+
+/// The host and the port of a URL, without the user and the password that it may name.
+fn host_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default()
 }
 
 /// `[agent.context]`: the size of the context window, and what happens as it fills. The thresholds
@@ -165,6 +194,15 @@ impl Default for HookSettings {
     }
 }
 
+/// `[agent.mcp.NAME]`: an MCP server, whose tools the built-in agent gets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct McpSettings {
+    /// The program and its arguments, which speak the protocol on standard input and output. A
+    /// program with a slash in it is relative to the root of the user's checkout.
+    pub command: Vec<String>,
+}
+
 /// Reads `agent = "claude"` as a table with that driver.
 pub(super) fn by_name_or_table<'de, D: Deserializer<'de>>(
     deserializer: D,
@@ -214,6 +252,9 @@ pub struct AgentSettings {
     /// Commands at points of a session of the driver `api`.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks: HookSettings,
+    /// MCP servers of the driver `api`, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, McpSettings>,
     /// The program and its arguments. A program with a slash in it is relative to the root of the
     /// user's checkout. With the driver of a known agent: its program, by default the one with the
     /// name of the driver, and arguments before those of the driver.
@@ -270,6 +311,7 @@ impl Default for AgentSettings {
             api: ApiSettings::default(),
             context: ContextSettings::default(),
             hooks: HookSettings::default(),
+            mcp: BTreeMap::new(),
             command: Vec::new(),
             timeout: Seconds(3600),
             silence_timeout: Seconds(900),
@@ -279,5 +321,21 @@ impl Default for AgentSettings {
             network: NetworkAccess::On,
             write: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_provider_is_named_by_its_host_and_key_and_never_by_a_password() {
+        let name = |url: Option<&str>, key: Option<&str>| {
+            let (url, key_env) = (url.map(str::to_owned), key.map(str::to_owned));
+            ApiSettings { url, key_env, ..ApiSettings::default() }.provider_name()
+        };
+        assert_eq!(name(None, None), "api.anthropic.com");
+        assert_eq!(name(None, Some("TEAM_KEY")), "api.anthropic.com TEAM_KEY");
+        assert_eq!(name(Some("http://me:secret@127.0.0.1:8000/v1"), None), "127.0.0.1:8000");
     }
 }

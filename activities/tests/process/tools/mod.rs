@@ -48,6 +48,7 @@ impl Tools {
             agent: self.agent.clone(),
             held_out: self.held_out.clone(),
             call: ToolCall { id: "1".into(), name: name.into(), input: args.to_string() },
+            mcp: None,
         }
     }
 

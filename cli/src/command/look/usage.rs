@@ -77,6 +77,8 @@ fn subject(by: UsageBy) -> &'static str {
         UsageBy::Project => "project",
         UsageBy::Model => "model",
         UsageBy::Day => "day",
+        UsageBy::Provider => "provider",
+        UsageBy::Label => "label",
     }
 }
 

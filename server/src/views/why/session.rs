@@ -1,7 +1,7 @@
 //! What a session waits for, also as the reason of its feature.
 
 use longhaul_engine::{Activity, RunId, Status, StoreError};
-use longhaul_workflows::contracts::RunSession;
+use longhaul_workflows::contracts::{CallModel, RunSession};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::narrative::clock;
 use longhaul_workflows::projection::{RunView, SessionView, Waits};
@@ -35,6 +35,11 @@ impl View<'_> {
             Some(session) if session.ended_at.is_none() => session.run(),
             _ => None,
         };
+        if let Some(reason) =
+            self.queued.get(own.as_ref().unwrap_or(run)).and_then(|pool| Reason::queued(pool))
+        {
+            return Ok(Some(reason));
+        }
         let Some(own) = own else { return Ok(None) };
         let Some(summary) = self.store.summary(&own).await? else { return Ok(None) };
         if is_feature && let Some(reason) = Reason::held(&own, &summary.status) {
@@ -104,6 +109,15 @@ impl Reason {
             }
             _ => None,
         }
+    }
+
+    /// A model call that waits until the provider has answered others.
+    fn queued(pool: &str) -> Option<Self> {
+        let provider = pool.strip_prefix(&CallModel::pool(""))?;
+        let text =
+            format!("It waits for its turn: providers.toml limits the requests to {provider}.");
+        let remedy = format!("raise `concurrent` of `{provider}` there, then `longhaul run`");
+        Some(Self::of(Kind::Pool, text).with_remedy(remedy))
     }
 
     /// A question of a session to a person.

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use longhaul_activities::git::{self, LockFile};
+use longhaul_activities::mcp;
 use longhaul_activities::process::Holder;
 use longhaul_activities::session::{preflight, settings_problem};
 use longhaul_workflows::settings::{AgentSettings, Driver};
@@ -87,7 +88,7 @@ async fn settings(root: &Path) -> Vec<Finding> {
 }
 
 async fn agent(root: &Path, agent: &AgentSettings) -> Vec<Finding> {
-    if let Some(problem) = settings_problem(agent) {
+    if let Some(problem) = settings_problem(agent).or_else(|| mcp::problem(root, agent)) {
         let (what, advice) = problem.split_once("; ").unwrap_or((&problem, ""));
         return vec![Finding::problem("agent", what, advice)];
     }

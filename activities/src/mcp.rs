@@ -1,0 +1,255 @@
+//! Tools of MCP servers for the built-in agent.
+//!
+//! A server runs in the sandbox of the agent, for one exchange: for the list of its tools at the
+//! start of a session, and for each call. So no crash can take its state back, and it ends with the
+//! call. Its standard input is a FIFO, because the supervisor of a process opens a file; its
+//! standard output reaches the client through an observer.
+
+mod output;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use longhaul_engine::{Attempt, Failure};
+use longhaul_workflows::contracts::{McpTool, ToolSpec};
+use longhaul_workflows::settings::{AgentSettings, Confinement, Driver};
+use rmcp::ServiceExt as _;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, Tool};
+use rmcp::service::{RoleClient, RunningService};
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+
+use crate::checks::SetUp;
+use crate::confine::{Places, sandbox};
+use crate::process::{Environment, Limits, Spec, logs_of};
+use crate::session::why_not;
+
+use output::output;
+
+/// The timeout of one exchange.
+const TIMEOUT: Duration = Duration::from_mins(10);
+/// The time in which a server has to end once its input is closed.
+const GRACE: Duration = Duration::from_secs(5);
+/// The longest name of a tool that providers accept.
+const LONGEST_NAME: usize = 64;
+/// The most tools of a server.
+const MOST_TOOLS: usize = 128;
+
+/// Where and how servers run.
+pub(crate) struct Host<'a> {
+    pub(crate) setup: &'a SetUp,
+    pub(crate) root: &'a Path,
+    pub(crate) tree: &'a Path,
+    pub(crate) agent: &'a AgentSettings,
+    pub(crate) held_out: Option<String>,
+    /// The environment of the agent.
+    pub(crate) env: Environment,
+    pub(crate) attempt: &'a Attempt,
+}
+
+type Client = RunningService<RoleClient, ()>;
+
+/// Why a server of the settings cannot be started, and the remedy after `; `. Nothing is started.
+pub fn problem(root: &Path, agent: &AgentSettings) -> Option<String> {
+    if agent.driver != Driver::Api {
+        return None;
+    }
+    agent.mcp.iter().find_map(|(name, server)| {
+        if !is_name(name) {
+            return Some(format!(
+                "[agent.mcp.{name}] is no name of a server; use letters, digits and `_`"
+            ));
+        }
+        let Some(program) = server.command.first() else {
+            return Some(format!("[agent.mcp.{name}] has no `command`; give the program"));
+        };
+        let why = why_not(root, program)?;
+        Some(format!("`{program}` of [agent.mcp.{name}] {why}; install it, or correct `command`"))
+    })
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+impl Host<'_> {
+    /// The tools of all servers, in the order of the servers' names and their own.
+    ///
+    /// # Errors
+    /// A terminal failure if a server cannot be started or does not answer.
+    pub(crate) async fn tools(&self) -> Result<Vec<ToolSpec>, Failure> {
+        if let Some(problem) = problem(self.root, self.agent) {
+            return Err(Failure::terminal(problem));
+        }
+        let mut specs = Vec::new();
+        for server in self.agent.mcp.keys() {
+            let mut tools =
+                self.exchange(server, async |client| client.list_all_tools().await).await?;
+            tools.sort_by(|one, other| one.name.cmp(&other.name));
+            tools.truncate(MOST_TOOLS);
+            specs.extend(tools.iter().filter_map(|tool| spec(server, tool)));
+        }
+        Ok(specs)
+    }
+
+    /// Calls a tool; returns its text, and whether it failed.
+    pub(crate) async fn call(
+        &self,
+        tool: &McpTool,
+        arguments: JsonObject,
+    ) -> Result<(String, bool), Failure> {
+        let params = CallToolRequestParams::new(tool.name.clone()).with_arguments(arguments);
+        let call = async move |client: &Client| client.call_tool(params).await;
+        let result = self.exchange(&tool.server, call).await?;
+        Ok((text(&result), result.is_error.unwrap_or_default()))
+    }
+
+    /// Starts a server, speaks to it, and ends it.
+    async fn exchange<T>(
+        &self,
+        server: &str,
+        speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
+    ) -> Result<T, Failure> {
+        let name = format!("mcp-{server}");
+        let fifo = Fifo::new(self.setup.runner.data_dir()).map_err(|error| {
+            Failure::machine(format!("the input of the MCP server {server} is not made: {error}"))
+        })?;
+        let spec = self.spec(server, &name, &fifo)?;
+        let (mut observer, output) = output();
+        let (ended, has_ended) = oneshot::channel::<()>();
+        let stop = async {
+            // A server that ignores the end of its input is ended.
+            let grace = async {
+                let _ = has_ended.await;
+                tokio::time::sleep(GRACE).await;
+            };
+            tokio::select! {
+                () = self.attempt.cancelled() => {}
+                () = grace => {}
+            }
+        };
+        let run = self.setup.runner.run_observed(&spec, self.attempt, stop, &mut observer);
+        let spoken = async {
+            let input = fifo.sender().map_err(|error| error.to_string())?;
+            let client = ().serve((output, input)).await.map_err(|error| error.to_string())?;
+            let spoken = speak(&client).await;
+            let _ = client.cancel().await;
+            drop((fifo, ended));
+            spoken.map_err(|error| error.to_string())
+        };
+        let mut run = std::pin::pin!(run);
+        let spoken = tokio::select! {
+            biased;
+            spoken = spoken => {
+                let _ = run.await;
+                spoken.map_err(|error| format!("gives no valid answer: {error}"))
+            }
+            ran = &mut run => Err(match ran {
+                Ok(ran) => format!("ended early ({}): {}", ran.ending(), ran.output_tail.trim()),
+                Err(failure) => return Err(failure),
+            }),
+        };
+        for log in logs_of(self.setup.runner.data_dir(), self.attempt, &name) {
+            let _ = std::fs::remove_file(log);
+        }
+        if self.attempt.is_cancelled() {
+            return Err(Failure::cancelled());
+        }
+        spoken.map_err(|why| Failure::terminal(format!("the MCP server `{server}` {why}")))
+    }
+
+    fn spec(&self, server: &str, name: &str, fifo: &Fifo) -> Result<Spec, Failure> {
+        let unknown = || Failure::terminal(format!("there is no [agent.mcp.{server}]"));
+        let settings = self.agent.mcp.get(server).ok_or_else(unknown)?;
+        let (program, args) = settings.command.split_first().ok_or_else(unknown)?;
+        let program = if program.contains('/') {
+            self.root.join(program).into_os_string()
+        } else {
+            program.into()
+        };
+        let data_dir = self.setup.runner.data_dir();
+        let places = Places { root: self.root, tree: self.tree, data_dir, sees_held_out: false };
+        let confinement =
+            Confinement { held_out: self.held_out.clone(), ..self.agent.confinement() };
+        let sandbox = sandbox(&places, Some(Path::new(&program)), &self.env, &confinement)?;
+        Ok(Spec {
+            name: name.into(),
+            program,
+            args: args.iter().map(Into::into).collect(),
+            folder: self.tree.into(),
+            env: self.env.clone(),
+            input: Some(fifo.path()),
+            sandbox,
+            limits: Limits { total: Some(TIMEOUT), silence: None },
+            remedy: "Correct `command` under [agent.mcp].",
+        })
+    }
+}
+
+/// A tool for a model. One whose name no provider accepts is left out.
+fn spec(server: &str, tool: &Tool) -> Option<ToolSpec> {
+    let plain = |letter: char| {
+        if letter.is_ascii_alphanumeric() || "_-".contains(letter) { letter } else { '_' }
+    };
+    let name: String = format!("mcp__{server}__{}", tool.name).chars().map(plain).collect();
+    if name.len() > LONGEST_NAME {
+        tracing::warn!(server, tool = %tool.name, "the name of a tool is too long; it is left out");
+        return None;
+    }
+    let hints = tool.annotations.as_ref();
+    let is_repeatable = hints.is_some_and(|hints| {
+        hints.read_only_hint == Some(true) || hints.idempotent_hint == Some(true)
+    });
+    let schema = serde_json::to_string(&*tool.input_schema).ok()?;
+    let description = tool.description.as_deref().unwrap_or_default().to_owned();
+    let (server, tool) = (server.to_owned(), tool.name.to_string());
+    let mcp = Some(McpTool { server, name: tool, is_repeatable });
+    Some(ToolSpec { name, description, schema, mcp })
+}
+
+/// The content of a result; of other kinds than text only the kind.
+fn text(result: &CallToolResult) -> String {
+    let parts = result.content.iter().map(|part| match part {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => format!("[an image: {}]", image.mime_type),
+        ContentBlock::Audio(audio) => format!("[audio: {}]", audio.mime_type),
+        other => serde_json::to_string(other).unwrap_or_default(),
+    });
+    let parts: Vec<_> = parts.collect();
+    match &result.structured_content {
+        Some(value) if parts.is_empty() => value.to_string(),
+        _ => parts.join("\n"),
+    }
+}
+
+/// A FIFO for the input of a server; its directory is removed when this is dropped.
+struct Fifo {
+    directory: tempfile::TempDir,
+    /// Open for both, so that neither side waits for the other.
+    file: File,
+}
+
+impl Fifo {
+    fn new(data_dir: &Path) -> io::Result<Self> {
+        let parent = data_dir.join("sessions");
+        std::fs::create_dir_all(&parent)?;
+        let directory = tempfile::Builder::new().prefix(".mcp-").tempdir_in(parent)?;
+        let path = directory.path().join("input");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR)?;
+        let mut options = File::options();
+        options.read(true).write(true).custom_flags(nix::libc::O_NONBLOCK);
+        let file = options.open(&path)?;
+        Ok(Self { directory, file })
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.directory.path().join("input")
+    }
+
+    fn sender(&self) -> io::Result<pipe::Sender> {
+        pipe::Sender::from_file_unchecked(self.file.try_clone()?)
+    }
+}

@@ -1,0 +1,249 @@
+//! The rate of requests to providers, for all runs of the process.
+//!
+//! A request that would exceed a limit gets a reserved time and fails until then, which the engine
+//! records as a durable timer. The end of a rate limit that a provider states is kept in a file, so
+//! that other runs, and later processes, wait for it before their first request.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use longhaul_engine::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::files::placed::{self, Links};
+use crate::providers::ProviderLimits;
+
+const MINUTE: TimeDelta = TimeDelta::minutes(1);
+/// How long a reserved time is kept for a call that does not come.
+const KEPT: TimeDelta = TimeDelta::seconds(30);
+/// The longest file, in bytes.
+const LONGEST: u64 = 4096;
+
+/// The rates of all providers.
+#[derive(Debug, Clone)]
+pub(super) struct Limiter {
+    directory: PathBuf,
+    rates: Arc<Mutex<HashMap<String, Rate>>>,
+}
+
+/// A request that is to be sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) provider: &'a str,
+    pub(super) model: &'a str,
+    /// The same for all attempts of a call.
+    pub(super) call: &'a str,
+    /// Its estimated tokens.
+    pub(super) tokens: u64,
+    pub(super) limits: ProviderLimits,
+}
+
+/// The requests to one provider.
+#[derive(Debug, Default)]
+struct Rate {
+    /// Those of the last minute, oldest first.
+    sent: VecDeque<Slot>,
+    /// Those that wait for their time, earliest first.
+    reserved: VecDeque<Slot>,
+}
+
+#[derive(Debug, Clone)]
+struct Slot {
+    call: String,
+    at: DateTime<Utc>,
+    tokens: u64,
+}
+
+/// A rate limit that a provider has stated.
+#[derive(Debug, Serialize, Deserialize)]
+struct Closed {
+    provider: String,
+    model: String,
+    until: DateTime<Utc>,
+}
+
+impl Limiter {
+    pub(super) fn new(data_dir: &Path) -> Self {
+        Self { directory: data_dir.join("providers"), rates: Arc::default() }
+    }
+
+    fn rates(&self) -> MutexGuard<'_, HashMap<String, Rate>> {
+        self.rates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Admits a request now, or fails until its time.
+    pub(super) fn admit(&self, wanted: &Wanted<'_>, now: DateTime<Utc>) -> Result<(), Failure> {
+        let Wanted { provider, model, limits, .. } = wanted;
+        if let Some(until) = self.closed_until(provider, model).filter(|until| *until > now) {
+            let message = format!(
+                "the provider {provider} accepts no request for {model} before {}, as its answer \
+                 to an earlier one states",
+                clock(until)
+            );
+            return Err(Failure::rate_limited(until, message));
+        }
+        let mut rates = self.rates();
+        let rate = rates.entry((*provider).to_owned()).or_default();
+        rate.admit(wanted, now).map_err(|until| {
+            let message = format!("providers.toml limits {provider} to {}", described(limits));
+            Failure::rate_limited(until, message)
+        })
+    }
+
+    /// Counts the tokens that an answer took, instead of the estimate.
+    pub(super) fn settle(&self, provider: &str, call: &str, tokens: u64) {
+        if let Some(rate) = self.rates().get_mut(provider)
+            && let Some(slot) = rate.sent.iter_mut().rev().find(|slot| slot.call == call)
+        {
+            slot.tokens = tokens;
+        }
+    }
+
+    /// The provider accepts no request for a model before this time.
+    pub(super) fn close(&self, provider: &str, model: &str, until: DateTime<Utc>) {
+        if self.closed_until(provider, model).is_some_and(|known| known >= until) {
+            return;
+        }
+        let closed = Closed { provider: provider.to_owned(), model: model.to_owned(), until };
+        let content = serde_json::to_vec(&closed).expect("a rate limit has a JSON form");
+        let write = || {
+            std::fs::create_dir_all(&self.directory)?;
+            let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
+            std::io::Write::write_all(&mut file, &content)?;
+            file.persist(self.file(provider, model))?;
+            Ok::<_, std::io::Error>(())
+        };
+        // Without the file, each run learns of the limit by a request of its own.
+        if let Err(error) = write() {
+            tracing::warn!(provider, %error, "a rate limit of a provider is not kept");
+        }
+    }
+
+    fn closed_until(&self, provider: &str, model: &str) -> Option<DateTime<Utc>> {
+        let file = self.file(provider, model);
+        let content = placed::read(&file, Links::Refused, LONGEST).ok()??;
+        let closed: Closed = serde_json::from_slice(&content).ok()?;
+        (closed.provider == provider && closed.model == model).then_some(closed.until)
+    }
+
+    fn file(&self, provider: &str, model: &str) -> PathBuf {
+        let digest = blake3::hash(format!("{provider}\n{model}").as_bytes()).to_hex();
+        self.directory.join(&digest[..16])
+    }
+}
+
+impl Rate {
+    /// Counts a request, or gives it a time.
+    fn admit(&mut self, wanted: &Wanted<'_>, now: DateTime<Utc>) -> Result<(), DateTime<Utc>> {
+        self.sent.retain(|slot| slot.at + MINUTE > now);
+        let is_own = |slot: &Slot| slot.call == wanted.call;
+        let had_time = self.reserved.iter().any(is_own);
+        self.reserved.retain(|slot| !is_own(slot) && slot.at + KEPT > now);
+        let mut slot = Slot { call: wanted.call.to_owned(), at: now, tokens: wanted.tokens };
+        let is_first = had_time || self.reserved.is_empty();
+        if is_first && self.room_at(&slot, &wanted.limits) {
+            self.sent.push_back(slot);
+            return Ok(());
+        }
+        if let Some(last) = self.reserved.back() {
+            slot.at = slot.at.max(last.at);
+        }
+        while !self.room_at(&slot, &wanted.limits) {
+            let oldest = self.before(slot.at).next().map_or(slot.at, |oldest| oldest.at);
+            slot.at = oldest + MINUTE;
+        }
+        let at = slot.at;
+        self.reserved.push_back(slot);
+        Err(at)
+    }
+
+    /// The requests within the minute that ends at a time.
+    fn before(&self, at: DateTime<Utc>) -> impl Iterator<Item = &Slot> {
+        let all = self.sent.iter().chain(&self.reserved);
+        all.filter(move |slot| slot.at <= at && slot.at + MINUTE > at)
+    }
+
+    /// Whether a request stays within the limits at its time. One alone always does.
+    fn room_at(&self, slot: &Slot, limits: &ProviderLimits) -> bool {
+        let requests = self.before(slot.at).count();
+        let tokens = self.before(slot.at).map(|slot| slot.tokens).sum::<u64>() + slot.tokens;
+        let most = limits.requests_per_minute.map_or(usize::MAX, |most| most as usize);
+        requests == 0
+            || (requests < most && limits.tokens_per_minute.is_none_or(|most| tokens <= most))
+    }
+}
+
+fn described(limits: &ProviderLimits) -> String {
+    let requests = limits.requests_per_minute.map(|most| format!("{most} requests"));
+    let tokens = limits.tokens_per_minute.map(|most| format!("{most} tokens"));
+    let both: Vec<_> = requests.into_iter().chain(tokens).collect();
+    format!("{} per minute", both.join(" and "))
+}
+
+fn clock(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    fn wanted(call: &str, limits: ProviderLimits) -> Wanted<'_> {
+        Wanted { provider: "p", model: "m", call, tokens: 10, limits }
+    }
+
+    /// The time of the next attempt, in seconds; `None`: admitted.
+    fn admit(rate: &mut Rate, call: &str, limits: ProviderLimits, now: i64) -> Option<i64> {
+        rate.admit(&wanted(call, limits), at(now)).err().map(|until| until.timestamp())
+    }
+
+    #[test]
+    fn no_minute_has_more_requests_than_the_limit_and_each_waits_once() {
+        let limits = ProviderLimits { requests_per_minute: Some(2), ..ProviderLimits::default() };
+        let mut rate = Rate::default();
+        let first = ["a", "b", "c", "d", "e"].map(|call| admit(&mut rate, call, limits, 0));
+        assert_eq!(first, [None, None, Some(60), Some(60), Some(120)]);
+        assert_eq!(admit(&mut rate, "f", limits, 60), Some(120), "the reserved times are kept");
+        let second = ["c", "d"].map(|call| admit(&mut rate, call, limits, 60));
+        assert_eq!(second, [None, None]);
+        let third = ["e", "f", "g"].map(|call| admit(&mut rate, call, limits, 121));
+        assert_eq!(third, [None, None, Some(181)]);
+    }
+
+    #[test]
+    fn tokens_count_as_the_provider_counts_them_and_an_abandoned_time_is_given_away() {
+        let limits = ProviderLimits { tokens_per_minute: Some(25), ..ProviderLimits::default() };
+        let limiter = Limiter::new(Path::new("/nonexistent"));
+        let admit = |call: &str, now: i64| {
+            let outcome = limiter.admit(&wanted(call, limits), at(now));
+            outcome.map_err(|failure| failure.message)
+        };
+        assert_eq!(admit("a", 0), Ok(()));
+        limiter.settle("p", "a", 20);
+        let refused = "providers.toml limits p to 25 tokens per minute".to_owned();
+        assert_eq!(admit("b", 1), Err(refused));
+        assert_eq!(admit("c", 100), Ok(()), "b did not come");
+    }
+
+    #[test]
+    fn a_limit_that_the_provider_states_holds_in_the_next_process() {
+        let place = tempfile::tempdir().unwrap();
+        let limiter = || Limiter::new(place.path());
+        limiter().close("p", "m", at(100));
+        limiter().close("p", "m", at(50));
+        let until = |model: &'static str, now: i64| {
+            let wanted = Wanted { model, ..wanted("a", ProviderLimits::default()) };
+            limiter().admit(&wanted, at(now)).err().map(|failure| failure.kind)
+        };
+        let limited = longhaul_engine::FailureKind::RateLimited { until: at(100) };
+        assert_eq!(until("m", 99), Some(limited));
+        assert_eq!(until("m", 100), None);
+        assert_eq!(until("other", 0), None);
+    }
+}

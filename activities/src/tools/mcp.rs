@@ -1,0 +1,60 @@
+//! Calls of tools of MCP servers.
+
+use longhaul_engine::Attempt;
+use longhaul_workflows::contracts::{McpTool, ToolUse};
+
+use crate::mcp::Host;
+use crate::process::Environment;
+
+use super::place::Fault;
+use super::ready::wanted;
+use super::shell::told;
+use super::text::Ends;
+use super::{Answer, ToolHandler, Variables};
+
+/// The most bytes of an answer.
+const BYTES: usize = 16 * 1024;
+
+impl ToolHandler {
+    /// Calls a tool of a server, which may change the tree.
+    pub(super) async fn call_mcp(
+        &self,
+        input: &ToolUse,
+        tool: &McpTool,
+        variables: &Variables,
+        attempt: &Attempt,
+    ) -> Result<Answer, Fault> {
+        let arguments = match input.call.input.trim() {
+            "" => Ok(serde_json::Map::new()),
+            text => serde_json::from_str(text),
+        };
+        let arguments = arguments
+            .map_err(|error| Fault::Tool(format!("The arguments are no JSON object: {error}.")))?;
+        let wanted = wanted(input, attempt);
+        let ready = tokio::select! {
+            ready = self.ready(&wanted, false) => ready.map_err(Fault::Call)?,
+            () = attempt.cancelled() => return Err(Fault::Call(longhaul_engine::Failure::cancelled())),
+        };
+        let root = self.setup.git.root_of(&input.project);
+        ready.tree.begin_use().map_err(Fault::Call)?;
+        let host = Host {
+            setup: &self.setup,
+            root: &root,
+            tree: ready.tree.path(),
+            agent: &input.agent,
+            held_out: input.held_out.clone(),
+            env: Environment::chosen(&input.agent.pass_env).with_all(&variables.env),
+            attempt,
+        };
+        let called = host.call(tool, arguments).await;
+        ready.tree.settle().await.map_err(Fault::Call)?;
+        let answer = called.map_err(told).map(|(text, is_error)| {
+            let bytes = text.as_bytes();
+            let needed = Ends::needed(BYTES, &variables.secrets).min(bytes.len());
+            let (first, last) = (bytes[..needed].to_vec(), bytes[bytes.len() - needed..].to_vec());
+            let ends = Ends { first, last, length: bytes.len() as u64 };
+            Answer { text: ends.text(BYTES, &variables.secrets), is_error }
+        });
+        ready.told(answer)
+    }
+}
