@@ -79,13 +79,22 @@ pub(super) const STORIES: [Story; 13] = [
         "feature-gate-repaired",
         &[plan("login", &[], Habit::FailsGate)],
         Then::Nothing,
-        &[r#""exit_code":1"#, "session 2 (gates failed)", r#"{"outcome":"passed""#],
+        &[
+            r#""exit_code":1"#,
+            r#""number":2,"reason":"gates_failed","after_"#,
+            r#"{"outcome":"passed""#,
+        ],
     ),
     login(
         "feature-context-fills",
         &[plan("login", &[], Habit::Fills)],
         Then::Nothing,
-        &["context_full", "session 2 (continue)", "the printer is not", r#"{"outcome":"passed""#],
+        &[
+            "context_full",
+            r#""number":2,"reason":"continue","after_"#,
+            "the printer is not",
+            r#"{"outcome":"passed""#,
+        ],
     ),
     login(
         "feature-tampers",
@@ -93,7 +102,7 @@ pub(super) const STORIES: [Story; 13] = [
         Then::Nothing,
         &[
             "passes was set to true",
-            "session 2 (gates failed, tampering put back)",
+            r#""reason":"gates_failed","after_tampering":true"#,
             r#"{"outcome":"passed""#,
         ],
     ),
@@ -101,7 +110,12 @@ pub(super) const STORIES: [Story; 13] = [
         "feature-merge-conflict",
         &[plan("login", &[], Habit::Conflicts)],
         Then::Nothing,
-        &[r#"{"result":"conflict""#, "turn_back", "session 2 (conflict)", r#"{"outcome":"passed""#],
+        &[
+            r#"{"result":"conflict""#,
+            "turn_back",
+            r#""number":2,"reason":"conflict","after_"#,
+            r#"{"outcome":"passed""#,
+        ],
     ),
     login(
         "feature-merged-setup",
@@ -110,7 +124,7 @@ pub(super) const STORIES: [Story; 13] = [
         &[
             r#""name":"merge_candidate""#,
             "the printer's driver",
-            "session 2 (gates failed)",
+            r#""number":2,"reason":"gates_failed","after_"#,
             r#"{"outcome":"passed""#,
         ],
     ),
@@ -119,8 +133,8 @@ pub(super) const STORIES: [Story; 13] = [
         &[plan("login", &[], Habit::NeverPasses)],
         Then::Nothing,
         &[
-            "session 2 (retry)",
-            "session 3 (gates failed)",
+            r#""number":2,"reason":"retry","after_"#,
+            r#""number":3,"reason":"gates_failed","after_"#,
             r#"{"outcome":"blocked","reason":"the gates failed 2 times."#,
         ],
     ),
@@ -129,10 +143,10 @@ pub(super) const STORIES: [Story; 13] = [
         &[plan("login", &[], Habit::Persuaded)],
         Then::Told,
         &[
-            "session 2 (gates failed)",
-            "last words",
+            r#""number":2,"reason":"gates_failed","after_"#,
+            r#""giving_up""#,
             "mind the brackets",
-            "session 3",
+            r#""number":3,"reason""#,
             r#"{"outcome":"passed""#,
         ],
     ),
@@ -255,7 +269,7 @@ async fn happen(then: Then, engine: &Engine, world: &World) {
             engine.deliver(&id(LOGIN), MessageBody::Cancel(request)).await.unwrap();
         }
         Then::Told => {
-            let second = |kind: &EventKind| matches!(kind, EventKind::StatusPublished { value, .. } if value.preview(200).contains("session 2"));
+            let second = |kind: &EventKind| matches!(kind, EventKind::StatusPublished { value, .. } if value.preview(200).contains("\"number\":2"));
             until("the second session runs", async || holds(engine, LOGIN, second).await).await;
             let note = Note::Signed {
                 text: "mind the brackets".into(),
