@@ -20,12 +20,17 @@ use exit::Exit;
 /// Hidden subcommand for the supervisor processes of Longhaul.
 const SUPERVISE: &str = "supervise-process";
 
+/// The first descriptor after standard input, output and error.
+const FIRST_DESCRIPTOR: i32 = 3;
+
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let mut raw: Vec<OsString> = std::env::args_os().collect();
     if raw.get(1).is_some_and(|word| word == SUPERVISE) {
         return longhaul_activities::process::supervise_main(raw.split_off(2));
     }
+    // A descriptor that the caller left open would lead agents and checks out of their sandbox.
+    close_fds::set_fds_cloexec(FIRST_DESCRIPTOR, &[]);
     let arguments = match parse(raw) {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -55,11 +55,12 @@ impl Client {
                     "{dir} is no directory: name the data directory with --data-dir"
                 )));
             }
-            if !data_dir
-                .join("lock")
-                .try_exists()
-                .map_err(Error::io(format!("cannot look into {dir}")))?
-            {
+            // A log without its lock file is whole: opening it creates the file.
+            let has = |name: &str| {
+                let exists = data_dir.join(name).try_exists();
+                exists.map_err(Error::io(format!("cannot look into {dir}")))
+            };
+            if !has("lock")? && !has("log")? {
                 // A sandbox hides the log: a directory that looks empty may hold one.
                 refused::refuse_hidden_log(data_dir)?;
                 return Ok(None);

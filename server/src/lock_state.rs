@@ -39,7 +39,10 @@ impl LockState {
                 "{path} is no regular file: move it away, and it is created"
             )));
         }
-        let lock = match File::options().read(true).write(true).open(&path) {
+        let mut options = File::options();
+        // A log whose lock file was lost is no empty directory.
+        options.read(true).write(true).truncate(false).create(data_dir.join("log").is_dir());
+        let lock = match options.open(&path) {
             Ok(lock) => lock,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::Nothing),
             Err(error) => return Err(Error::io(format!("cannot open {}", path.display()))(error)),

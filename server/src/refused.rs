@@ -13,6 +13,7 @@ use longhaul_workflows::finding::SteeringRefused;
 use crate::error::{Error, Result};
 use crate::request::{AnyRequest, Request, RequestError};
 use crate::service::{ProjectStatus, Service};
+use crate::views::{FindProject, FindRun};
 
 /// Refusals recorded by this process: once for each verb and call, so that a loop does not fill the
 /// history.
@@ -34,14 +35,15 @@ pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
     refused_read(Some(pid), data_dir).map_or(Ok(()), |refused| Err(Error::Request(refused)))
 }
 
-/// Whether a read from within a session is refused: all but the states of features, because the
-/// log holds what held-out checks print.
+/// Whether a read from within a session is refused: all but states of features and ids, because
+/// the log holds what held-out checks print.
 pub(crate) fn read_refusal(
     request: &dyn AnyRequest,
     pid: Option<i32>,
     data_dir: &Path,
 ) -> Option<RequestError> {
-    (request.name() != ProjectStatus::NAME).then(|| refused_read(pid, data_dir)).flatten()
+    let readable = [ProjectStatus::NAME, FindRun::NAME, FindProject::NAME];
+    (!readable.contains(&request.name())).then(|| refused_read(pid, data_dir)).flatten()
 }
 
 /// The refusal of a read from within a session.

@@ -43,6 +43,13 @@ pub fn private_directory(path: &Path) -> Result<(), StoreError> {
             }
             match std::fs::DirBuilder::new().mode(0o700).create(path) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    if path.is_symlink() && !path.exists() {
+                        return Err(StoreError::Unusable(format!(
+                            "{} is a link to a place that does not exist: mount or create it, \
+                             or name another directory with --data-dir",
+                            path.display()
+                        )));
+                    }
                     return private_directory(path);
                 }
                 Err(error) => return Err(io("creating the directory", path, &error)),

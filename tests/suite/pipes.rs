@@ -35,7 +35,7 @@ fn nobody_waits_for_an_answer_of_a_person() {
     let all = ["--filter", &filter, "--filter", "status=passed"];
     let mut asked =
         world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
-    asked.until_shows("signal 2 runs? [y/N]");
+    asked.until_shows("runs? [y/N]");
     world.call("list").exits(0);
     asked.types("n");
     assert!(asked.exits(2).contains("nothing was changed"));

@@ -69,6 +69,16 @@ fn the_log_is_out_of_reach_of_all_verbs_of_a_session_that_its_sandbox_hides() {
 }
 
 #[test]
+fn agents_get_no_descriptor_that_the_caller_left_open() {
+    let script =
+        "[ -e /proc/$$/fd/9 ] && echo leaked >>\"$PLACE/said\"; echo begun >>\"$PLACE/said\"";
+    let world = with_agent(script, "sandbox = \"off\"\n");
+    let line = format!("exec 9</tmp; \"$UNDER_TEST\" run {}; exit $?", world.root);
+    world.longhaul.shell(&line).exits(0);
+    assert_eq!(read(&world, "said"), "begun\n");
+}
+
+#[test]
 fn a_required_sandbox_that_is_not_there_is_an_error_of_this_machine() {
     let world = with_agent("", "sandbox = \"required\"\n");
     if available().best().is_some() {

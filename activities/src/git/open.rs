@@ -108,7 +108,8 @@ impl Repository {
     /// on the branch. Returns whether the tree is sound and clean on the branch.
     pub(super) async fn keep_found(&self, tree: &Tree, kept: Kept<'_>) -> Result<bool, Failure> {
         let condition = tree.condition()?;
-        if condition == Condition::Missing && !has_files(&tree.path) {
+        let is_link = tree.path.is_symlink();
+        if condition == Condition::Missing && (is_link || !has_files(&tree.path)) {
             return Ok(false);
         }
         let (head, tip) = self.take_private(tree, kept).await?;

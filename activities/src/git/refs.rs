@@ -211,7 +211,11 @@ impl Repository {
     /// Returns when the repository and the work trees are on stable storage.
     pub(super) async fn sync(&self) -> Result<(), Failure> {
         let synced = self.disk.sync(&[&self.common, &self.root, &self.worktrees]).await;
-        synced.map_err(|error| files::failed("sync the file systems of", &self.root, &error))
+        // What was done is not done again because of a sync: it waits until the sync succeeds.
+        synced.map_err(|error| {
+            let root = self.root.display();
+            Failure::machine(format!("cannot sync the file systems of {root}: {error}"))
+        })
     }
 }
 

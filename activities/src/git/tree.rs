@@ -73,8 +73,13 @@ impl Tree {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
+    /// Whether its directory exists. A link that a program put there may lead anywhere.
+    fn is_directory(&self) -> bool {
+        std::fs::symlink_metadata(&self.path).is_ok_and(|found| found.is_dir())
+    }
+
     pub(super) fn condition(&self) -> Result<Condition, Failure> {
-        if !self.path.is_dir() || !self.records.is_dir() {
+        if !self.is_directory() || !self.records.is_dir() {
             return Ok(Condition::Missing);
         }
         let user = files::read(&self.records.join(IN_USE))?;
@@ -272,7 +277,7 @@ impl Tree {
 
     /// Whether a program left nothing in it that only a removal undoes.
     pub(super) fn is_presentable(&self) -> bool {
-        !self.records.join(HELD_OUT).exists() && !self.is_half_reset() && self.path.is_dir()
+        !self.records.join(HELD_OUT).exists() && !self.is_half_reset() && self.is_directory()
     }
 
     /// Gives it the place of a missing tree. A crash in between leaves two incomplete trees, which

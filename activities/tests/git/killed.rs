@@ -82,6 +82,27 @@ async fn a_revert_that_was_cut_short_does_not_hide_the_state_that_was_kept() {
     assert_eq!(world.run(&["show", &kept]), "exit 1");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_tree_that_became_a_link_is_made_again_and_the_link_is_not_followed() {
+    let world = World::new();
+    world.open("login").await;
+    let (tree, elsewhere) = (world.tree("login"), world.root.parent().unwrap().join("elsewhere"));
+    write(&elsewhere, "users.txt", "mine\n");
+    for again in [true, false] {
+        std::fs::remove_dir_all(&tree).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &tree).unwrap();
+        if again {
+            world.open_in("login", 2).await;
+        } else {
+            assert!(world.seal("login").await.files.is_empty());
+        }
+        assert!(!tree.is_symlink() && !tree.join("users.txt").exists());
+        assert_eq!(read(&elsewhere, "users.txt"), "mine\n");
+        assert!(!elsewhere.join(".git").exists());
+    }
+}
+
 #[tokio::test]
 async fn merging_and_closing() {
     let world = World::new();

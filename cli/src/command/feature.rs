@@ -96,7 +96,7 @@ async fn list_features(data_dir: &Path, dir: &Path, output: Output, most: usize)
                 document.features.sort_by_key(|line| urgency(line.status));
                 document.features.truncate(most);
             }
-            term::print(status::table(&document));
+            term::print(status::table(&document, usize::MAX));
             if total > most {
                 term::print(format!("and {} more; --all shows all {total}", total - most));
             }

@@ -134,7 +134,7 @@ fn report(
         Output::Table => {
             if let [document] = documents {
                 super::terminal::print(super::status::headline(document));
-                term::print(super::status::table(document));
+                term::print(super::status::table(document, super::status::ROWS));
             } else {
                 term::print(overview::table(overview));
             }

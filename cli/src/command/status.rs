@@ -36,7 +36,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Show) -> Result<Exit> {
         Output::Json => document::print(&document)?,
         Output::Table => {
             terminal::print(headline(&document));
-            term::print(table(&document));
+            term::print(table(&document, ROWS));
         }
     }
     Ok(Exit::Ok)
@@ -185,10 +185,10 @@ pub(crate) fn sessions_paused(paused: &SessionsPaused) -> String {
 }
 
 /// How many features are shown.
-const ROWS: usize = 100;
+pub(super) const ROWS: usize = 100;
 
 /// The feature table.
-pub(super) fn table(document: &StatusDocument) -> String {
+pub(super) fn table(document: &StatusDocument, most: usize) -> String {
     let terminal = Terminal::here();
     let row = |line: &FeatureLine| {
         let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
@@ -202,11 +202,11 @@ pub(super) fn table(document: &StatusDocument) -> String {
     // Of many features, those that are in progress or need a person.
     let all = &document.features;
     let is_open = |line: &&FeatureLine| line.is_in_progress() || line.is_blocked();
-    let shown: Vec<&FeatureLine> = if all.len() <= ROWS {
+    let shown: Vec<&FeatureLine> = if all.len() <= most {
         all.iter().collect()
     } else {
         let others = all.iter().filter(|line| !is_open(line));
-        all.iter().filter(is_open).chain(others).take(ROWS).collect()
+        all.iter().filter(is_open).chain(others).take(most).collect()
     };
     let rows: Vec<_> = shown.iter().map(|line| row(line)).collect();
     let table = terminal.table(&["FEATURE", "STATUS", "SESSIONS", ""], &rows);

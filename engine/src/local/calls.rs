@@ -58,8 +58,9 @@ impl Activation {
         states: Option<Vec<CallState>>,
     ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
         // The start of a guarded call is a commit of its own, which takes the held events along.
+        let is_queued = |call: &Call| self.shared.pools.has(call.policy.pool.as_deref());
         let begins_with_commit =
-            |call: &Call| call.policy.effect == Effect::Guarded && call.policy.pool.is_none();
+            |call: &Call| call.policy.effect == Effect::Guarded && !is_queued(call);
         if !calls.0.iter().all(begins_with_commit) {
             self.write_all().await?;
         }

@@ -194,6 +194,11 @@ impl Pools {
         }
     }
 
+    /// Whether calls of a pool wait for slots.
+    pub(crate) fn has(&self, pool: Option<&str>) -> bool {
+        pool.is_some_and(|pool| lock(&self.pools).contains_key(pool))
+    }
+
     /// A run has ended: it enters no further pool.
     pub(crate) fn leave(&self, run: &RunId) {
         for pool in self.all().iter().filter(|pool| pool.feeding.is_some()) {

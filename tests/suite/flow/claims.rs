@@ -214,7 +214,7 @@ async fn finished_work_that_does_not_pass_the_baseline_is_repaired_first() {
     world.until_begun("run_session login", 2).await;
     let published = world.memory.published(&id("p/login/2")).await.unwrap();
     assert!(
-        published.values().any(|value| value.preview(200).contains("session 1 (repair)")),
+        published.values().any(|value| value.preview(200).contains(r#""reason":"repair""#)),
         "{published:?}"
     );
     world.let_go("run_session login");

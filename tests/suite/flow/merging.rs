@@ -41,7 +41,7 @@ async fn a_feature_that_is_removed_and_restored_while_it_queues_merges() {
     world.let_go("run_session login");
     let asks = async || world.memory.published(&id("p/login/1")).await.unwrap();
     until("it queues", async || {
-        asks().await.values().any(|step| step.preview(200).contains("waiting to merge"))
+        asks().await.values().any(|step| step.preview(200).contains("turn_to_merge"))
     })
     .await;
     world.edit(&engine, vec![feature("shop", "has shop")]).await;
@@ -132,7 +132,7 @@ async fn a_forged_turn_and_a_forged_ready_change_nothing() {
     world.let_go("run_session login");
     let steps = async || world.memory.published(&id("p/login/1")).await.unwrap();
     until("it queues", async || {
-        steps().await.values().any(|step| step.preview(200).contains("waiting to merge"))
+        steps().await.values().any(|step| step.preview(200).contains("turn_to_merge"))
     })
     .await;
     until("it has read the forged turn", async || {

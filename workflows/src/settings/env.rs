@@ -96,6 +96,11 @@ pub(super) fn map<'de, D: Deserializer<'de>>(
     let Table::Table(entries) = Table::deserialize(deserializer)? else {
         return Err(D::Error::custom("`env` is a table: NAME = \"value\""));
     };
+    let is_no_name = |name: &String| name.is_empty() || name.contains(['=', '\0']);
+    if entries.keys().any(is_no_name) {
+        // The text after a `=` may be a secret.
+        return Err(D::Error::custom("env: the name of a variable is empty or contains `=`"));
+    }
     let source = |(name, entry)| match entry {
         Entry::Source(source) => Ok((name, source)),
         Entry::Other(IgnoredAny) => Err(D::Error::custom(format!(
@@ -139,6 +144,7 @@ mod tests {
             json!({ "K": ["s3cret"] }),
             json!({ "K": { "s3cret": 1 } }),
             json!({ "K": 777_777 }),
+            json!({ "K=s3cret": "" }),
         ] {
             let error = read(&wrong).unwrap_err();
             assert!(!error.contains("s3cret") && !error.contains("777"), "{error}");
