@@ -13,4 +13,5 @@ pub mod process;
 pub mod project;
 pub mod providers;
 pub mod session;
+mod settings_file;
 pub mod tools;

@@ -1,11 +1,13 @@
 //! Prices of models, from the file `prices.toml` in the data directory, which people edit.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use longhaul_workflows::contracts::Usage;
 use serde::Deserialize;
+
+use crate::settings_file;
+
 /// The name of the file.
 const FILE: &str = "prices.toml";
 
@@ -37,15 +39,7 @@ impl Prices {
     ///
     /// The file cannot be read, or is wrong; the text names the line.
     pub fn load(data_dir: &Path) -> Result<Self, String> {
-        let path = data_dir.join(FILE);
-        let shown = path.display();
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(format!("{shown} cannot be read: {error}")),
-        };
-        let read = toml::from_str::<Self>(&text).map_err(|error| error.to_string());
-        read.and_then(Self::checked).map_err(|error| format!("{shown} is wrong: {}", error.trim()))
+        settings_file::load(&data_dir.join(FILE), Self::checked)
     }
 
     /// The cost of an answer in millionths of a US dollar, from the prices of a data directory.

@@ -2,10 +2,11 @@
 //! edit. All projects of the data directory share them.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Deserialize;
+
+use crate::settings_file;
 
 /// The name of the file.
 const FILE: &str = "providers.toml";
@@ -38,15 +39,7 @@ impl Providers {
     ///
     /// The file cannot be read, or is wrong; the text names the line.
     pub fn load(data_dir: &Path) -> Result<Self, String> {
-        let path = data_dir.join(FILE);
-        let shown = path.display();
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            Err(error) => return Err(format!("{shown} cannot be read: {error}")),
-        };
-        let read = toml::from_str::<Self>(&text).map_err(|error| error.to_string());
-        read.and_then(Self::checked).map_err(|error| format!("{shown} is wrong: {}", error.trim()))
+        settings_file::load(&data_dir.join(FILE), Self::checked)
     }
 
     fn checked(self) -> Result<Self, String> {

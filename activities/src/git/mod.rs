@@ -153,8 +153,14 @@ impl GitHandlers {
         let root = self.root_of(project);
         let key = (project.id.clone(), root.clone());
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        if let Some(repository) = known.filter(|repository| repository.common.is_dir()) {
-            return Ok(repository);
+        match known {
+            Some(repository) if repository.common.is_dir() => return Ok(repository),
+            // It was there: its disk is away, or a person moves it. No work is given up for that.
+            Some(_) if !files::is_there(&root.join(".git")) => {
+                let root = root.display();
+                return Err(Failure::machine(format!("the repository {root} is not there")));
+            }
+            _ => {}
         }
         let opened = self.open_repository(project, root).await?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
