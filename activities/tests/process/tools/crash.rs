@@ -46,9 +46,15 @@ async fn an_interrupted_command_has_an_unknown_outcome() {
     tools.says("write", json!({"path": "earlier", "content": "kept"})).await;
     let args =
         json!({"command": "echo half >half.txt; echo some output; echo $$ >>pids; sleep 600"});
+    let logs = tools.world.path("data/logs/shop~login");
+    let has_output = || {
+        let files = std::fs::read_dir(&logs).into_iter().flatten().flatten();
+        let mut texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        texts.any(|text| text.contains("some output"))
+    };
     tokio::select! {
         _ = tools.try_at(5, "shell", args.clone()) => panic!("the command sleeps"),
-        _ = wait_for("the command", || tools.world.pids(1)) => {}
+        _ = wait_for("the command and its output", || tools.world.pids(1).filter(|_| has_output())) => {}
     };
     assert!(tools.world.path(IN_USE).exists());
     let Probe::Landed(outcome) = tools.probe(5, "shell", args).await else { panic!("unknown") };
