@@ -128,19 +128,3 @@ fn a_full_disk_of_the_log_ends_the_run_with_4_and_loses_nothing() {
     disk.free();
     world.run().exits(0).says("1 of 1 features pass");
 }
-
-#[test]
-fn a_repository_that_is_away_for_a_while_is_waited_for() {
-    let world = World::new(&[plain("parser", &[], 1)], 0.0);
-    world.project.hold("parser");
-    let mut run = world.begin();
-    world.project.until_at_work("parser");
-    let (there, away) = (world.project.root().join(".git"), world.project.place().join("away"));
-    fs::rename(&there, &away).unwrap();
-    world.project.let_go("parser");
-    until("it waits", || world.call("list -o json").out.contains("is not there"));
-    fs::rename(&away, &there).unwrap();
-    run.exits(0);
-    assert_eq!(world.project.landed("main"), ["parser"]);
-    assert_eq!(parser(&world)["sessions"], 1, "no session was paid for it");
-}
