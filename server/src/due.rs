@@ -1,9 +1,10 @@
 //! When runs have work: now, or at a time.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::{Engine, RunId, Status};
 use serde::{Deserialize, Serialize};
-use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::head::RunHead;
 use crate::request::{RequestError, request};
@@ -11,6 +12,9 @@ use crate::service::Service;
 
 /// A wait that is not worth a new process: what is due within it counts as work now.
 const SOON: TimeDelta = TimeDelta::seconds(10);
+
+/// The time within which a message that was sent is recorded by its receiver.
+const ON_ITS_WAY: Duration = Duration::from_millis(500);
 
 /// When these runs, with all runs below them, have work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -56,9 +60,12 @@ impl ShowDue {
                 }
             }
         }
-        let is_unchanged = recorded
-            .as_mut()
-            .is_none_or(|recorded| matches!(recorded.try_recv(), Err(TryRecvError::Empty)));
+        let is_unchanged = match recorded.as_mut() {
+            Some(recorded) if !due.is_now => {
+                tokio::time::timeout(ON_ITS_WAY, recorded.recv()).await.is_err()
+            }
+            _ => true,
+        };
         due.is_now |= !is_unchanged;
         Ok(due)
     }
