@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use crate::checks::SetUp;
 use crate::confine::{Places, sandbox};
 use crate::process::{Environment, Limits, Spec, logs_of};
-use crate::session::why_not;
+use crate::session::{Obstacle, why_not};
 
 use output::output;
 
@@ -52,22 +52,23 @@ pub(crate) struct Host<'a> {
 
 type Client = RunningService<RoleClient, ()>;
 
-/// Why a server of the settings cannot be started, and the remedy after `; `. Nothing is started.
-pub fn problem(root: &Path, agent: &AgentSettings) -> Option<String> {
+/// Why a server of the settings cannot be started. Nothing is started.
+pub fn problem(root: &Path, agent: &AgentSettings) -> Option<Obstacle> {
     if agent.driver != Driver::Api {
         return None;
     }
     agent.mcp.iter().find_map(|(name, server)| {
         if !is_name(name) {
-            return Some(format!(
-                "[agent.mcp.{name}] is no name of a server; use letters, digits and `_`"
-            ));
+            let problem = format!("[agent.mcp.{name}] is no name of a server");
+            return Some(Obstacle::new(problem, "use letters, digits and `_`"));
         }
         let Some(program) = server.command.first() else {
-            return Some(format!("[agent.mcp.{name}] has no `command`; give the program"));
+            let problem = format!("[agent.mcp.{name}] has no `command`");
+            return Some(Obstacle::new(problem, "give the program"));
         };
         let why = why_not(root, program)?;
-        Some(format!("`{program}` of [agent.mcp.{name}] {why}; install it, or correct `command`"))
+        let problem = format!("`{program}` of [agent.mcp.{name}] {why}");
+        Some(Obstacle::new(problem, "install it, or correct `command`"))
     })
 }
 
@@ -82,7 +83,7 @@ impl Host<'_> {
     /// A terminal failure if a server cannot be started or does not answer.
     pub(crate) async fn tools(&self) -> Result<Vec<ToolSpec>, Failure> {
         if let Some(problem) = problem(self.root, self.agent) {
-            return Err(Failure::terminal(problem));
+            return Err(Failure::terminal(problem.to_string()));
         }
         let mut specs = Vec::new();
         for server in self.agent.mcp.keys() {

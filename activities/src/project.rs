@@ -97,6 +97,7 @@ async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
         Some(target) => target.clone(),
         None => git::branch_of(root).await?,
     };
+    git::refuse_own_branch(&target)?;
     Ok(LoadedBacklog { features, settings, target, list_file, notes, lost: Vec::new(), tip: None })
 }
 
@@ -137,7 +138,7 @@ const LONGEST_VALUE: u64 = 64 * 1024;
 /// # Errors
 /// If a source cannot be read. The message names the variable and the source, never a
 /// value.
-pub fn agent_env(
+pub(crate) fn agent_env(
     root: &Path,
     wanted: &BTreeMap<String, EnvSource>,
 ) -> Result<BTreeMap<String, String>, Failure> {

@@ -7,6 +7,7 @@
 pub mod error;
 pub mod export;
 pub mod import;
+mod json;
 pub mod list;
 pub mod tasks_md;
 

@@ -58,7 +58,7 @@ impl FeatureList {
     /// them.
     pub fn parse(text: &str) -> Result<Self, ListError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let document = serde_json::from_str(text).map_err(|error| ListError::NotJson {
+        let document = crate::json::parse(text).map_err(|error| ListError::NotJson {
             line: error.line(),
             column: error.column(),
             reason: bare_reason(&error),

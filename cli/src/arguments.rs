@@ -1,11 +1,13 @@
 //! The command line.
 
+pub(crate) mod agent;
 mod backlog;
 mod batch;
 mod help;
 pub(crate) mod look;
 mod maintenance;
 mod rewind;
+mod selection;
 pub(crate) mod session;
 mod shared;
 mod steer;
@@ -19,10 +21,13 @@ use longhaul_workflows::settings::Seconds;
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, BatchCommand, BatchOf, Shown};
 pub(crate) use help::command as with_help;
-pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
+pub(crate) use maintenance::{
+    Backup, Check, Doctor, Ended, Export, Import, Prune, Replay, Restore,
+};
 pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback, Runs};
-pub(crate) use shared::{Asked, AtOnce, OneRun, Target, Wait, Within, user};
-pub(crate) use steer::{Answer, Reply, Signal, Steer, Tell, Text};
+pub(crate) use selection::{Filter, Selection};
+pub(crate) use shared::{AtOnce, OneRun, ProjectScope, RequestArguments, Target, Wait, user};
+pub(crate) use steer::{Answer, OrderArguments, Reply, Signal, Steer, TextArguments};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
                           3 suspended (a person or a limit is waited for) · 4 operational (log, disk, git) · 5 partial";
@@ -57,6 +62,8 @@ pub(crate) enum Command {
     Watch(Watch),
     /// Read and change the features of a project
     Feature(Feature),
+    /// Run the agent on one feature; record checkpoints; list sessions
+    Agent(agent::Agent),
     #[command(flatten)]
     Look(look::Look),
     /// Pause projects, or one run, before their next step; a running session ends first
@@ -73,7 +80,7 @@ pub(crate) enum Command {
     /// Send a signal to a run
     Signal(Signal),
     /// Send the agent of a feature a note for its next session
-    Steer(Text),
+    Steer(TextArguments),
     /// Answer the question of an agent that waits for a person
     Answer(Reply),
     /// Approve the merge of features that wait for approval
@@ -272,7 +279,7 @@ pub(crate) struct FeatureChange {
     /// The id of the feature
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestArguments,
 }
 
 #[derive(Debug, clap::Args)]
@@ -290,7 +297,7 @@ pub(crate) struct Reconcile {
     #[arg(long, value_name = "JSON", requires = "landed")]
     pub(crate) result: Option<String>,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

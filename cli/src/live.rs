@@ -13,8 +13,8 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
 use longhaul_server::Client;
 use longhaul_server::status::{FeatureLine, StatusDocument};
-use longhaul_server::views::activity::{RunActivity, Seen, ShowActivity};
-use longhaul_server::views::list;
+use longhaul_server::views::ListRuns;
+use longhaul_server::views::activity::{ReadPosition, RunActivity, ShowActivity};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::State;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -137,9 +137,9 @@ impl View {
         let seen = seen.filter_map(|line| line.run.clone()).take(SESSIONS).map(|run| {
             let known = self.activities.get(&run);
             let conversation = known.and_then(|known| known.seen.conversation.clone());
-            Seen { run, conversation }
+            ReadPosition { run, conversation }
         });
-        let runs: Vec<Seen> = seen.collect();
+        let runs: Vec<ReadPosition> = seen.collect();
         if !runs.is_empty()
             && let Ok(activities) = client.call(ShowActivity { runs }).await
         {
@@ -153,12 +153,12 @@ impl View {
         }
         for project in self.projects.iter_mut().filter(|project| !project.has_past) {
             project.has_past = true;
-            let query = list::Query {
+            let query = ListRuns {
                 project: RunId::new(project.document.project.clone()).ok(),
                 status: vec![State::Passed],
                 kind: Some(FeatureWorkflow::NAME.into()),
                 limit: PAST,
-                ..list::Query::default()
+                ..ListRuns::default()
             };
             if let Ok(past) = client.call(query).await {
                 let ended = past.runs.iter().filter_map(|run| Some(run.ended_at? - run.started_at));

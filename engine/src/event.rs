@@ -343,11 +343,6 @@ impl MessageBody {
     pub fn signal_by(name: impl Into<String>, payload: Payload, request: RequestedBy) -> Self {
         Self::Signal { name: name.into(), payload, from: None, request: Some(request) }
     }
-
-    /// Whether the workflow receives it; the other messages are for the engine.
-    pub fn is_for_workflow(&self) -> bool {
-        matches!(self, Self::Signal { .. } | Self::ChildEnded { .. })
-    }
 }
 
 /// How a run ended.

@@ -96,7 +96,7 @@ pub struct Slot {
 
 impl Slot {
     /// The most calls of one command.
-    pub const MAX_CALLS: usize = u16::MAX as usize;
+    pub(crate) const MAX_CALLS: usize = u16::MAX as usize;
 
     /// The slot of a command with one call.
     pub const fn only(command: u32) -> Self {

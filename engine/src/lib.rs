@@ -41,10 +41,10 @@ pub use event::{
 };
 pub use failure::{Failure, FailureKind};
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
-pub use local::{Emitted, Feeder, Share};
+pub use local::{Emitted, Prefetch, Share};
 pub use payload::Payload;
 pub use policy::{Delays, Effect, Failures, Policy};
-pub use runtime::{Engine, Options, Parts, Recorded};
+pub use runtime::{Change, Engine, Options, Parts};
 pub use store::{EventLog, RunReader, StoreError};
 pub use summary::{Pruned, Status, Summary};
 pub use verify::verify;

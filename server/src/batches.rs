@@ -1,6 +1,6 @@
 //! Drives batches: starts the projects that a batch has decided on, and reports their states to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use longhaul_engine::{
 };
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{
-    BatchInput, BatchView, BatchWorkflow, Entry, EntryState, Now, Overrides, Plan, Submit,
+    BatchInput, BatchView, BatchWorkflow, Entry, EntryState, Overrides, Plan, StateReport, Submit,
 };
 use longhaul_workflows::projection::ProjectState;
 use serde::{Deserialize, Serialize};
@@ -24,14 +24,19 @@ use crate::request::{RequestError, request};
 use crate::served;
 use crate::service::Service;
 
-/// Poll interval of a batch over its projects.
+/// How long a terminated run may take to end.
+const ENDING: Duration = Duration::from_secs(2);
+/// Poll interval of a batch over its projects: a project settles by being quiet for a time, which no
+/// event tells.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The settings under which the projects of a batch start.
 #[derive(Debug, Default)]
-pub(crate) struct Terms {
+pub(crate) struct StartSettings {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) overrides: Overrides,
+    /// The only features to start; empty: all.
+    pub(crate) only: BTreeSet<FeatureId>,
 }
 
 /// The batches that this process runs.
@@ -218,7 +223,7 @@ impl Service {
             return Err(RequestError::refused(format!("batch `{batch}`: {error}")));
         }
         engine.adopt(run.as_str()).await?;
-        self.let_end(&run).await?;
+        self.wait_until_ended(engine, &run).await?;
         let input = Payload::of(&BatchInput::default());
         let new = NewRun {
             run: run.clone(),
@@ -233,23 +238,24 @@ impl Service {
         let submit = Submit { id: submission.clone(), plan };
         engine.signal(&run, Submit::SIGNAL, Payload::of(&submit)).await?;
         if self.batches.open(&run) {
-            tokio::spawn(carry_on(Arc::clone(self), run));
+            tokio::spawn(drive(Arc::clone(self), run));
         }
         Ok(Submitted { submission, known: before.map(|before| before.view.plan.projects.len()) })
     }
 
     /// Waits until a terminated run has ended, so that it can be started again.
-    async fn let_end(&self, run: &RunId) -> Result<(), StoreError> {
+    async fn wait_until_ended(&self, engine: &Engine, run: &RunId) -> Result<(), StoreError> {
         let ends = |message: &Message| {
             matches!(message.body, MessageBody::Cancel(_) | MessageBody::Terminate(_))
         };
-        for _ in 0..100 {
-            if !self.store.mailbox(run).await?.iter().any(ends) {
-                break;
+        let mut changes = engine.changes();
+        let ended = async {
+            while self.store.mailbox(run).await?.iter().any(ends) {
+                let _ = changes.recv().await;
             }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(())
+            Ok(())
+        };
+        tokio::time::timeout(ENDING, ended).await.unwrap_or(Ok(()))
     }
 }
 
@@ -279,7 +285,7 @@ struct Driver {
     reported: BTreeMap<FeatureId, EntryState>,
 }
 
-async fn carry_on(service: Arc<Service>, run: RunId) {
+async fn drive(service: Arc<Service>, run: RunId) {
     let mut driver = Driver {
         service: Arc::clone(&service),
         run: run.clone(),
@@ -290,7 +296,7 @@ async fn carry_on(service: Arc<Service>, run: RunId) {
     let Some(engine) = service.engine.clone() else { return };
     loop {
         let seen = service.batches.count(&run);
-        match driver.look(&engine).await {
+        match driver.step(&engine).await {
             Ok(false) => {}
             Ok(true) => {
                 if service.batches.close(&run, seen) {
@@ -309,7 +315,7 @@ async fn carry_on(service: Arc<Service>, run: RunId) {
 
 impl Driver {
     /// Performs the decisions that are due; returns whether the batch is complete.
-    async fn look(&mut self, engine: &Engine) -> Result<bool, StoreError> {
+    async fn step(&mut self, engine: &Engine) -> Result<bool, StoreError> {
         let store = Arc::clone(&self.service.store);
         // Order matters: a batch that waits after its mailbox was empty has published the effect of
         // its last message.
@@ -339,7 +345,7 @@ impl Driver {
             let published = standing.states.get(&entry.name).cloned().unwrap_or_default();
             if let Some(now) = self.project(engine, entry, &published, is_held).await? {
                 is_working |= now == EntryState::Working;
-                self.tell(engine, entry, &published, now).await?;
+                self.report(engine, entry, &published, now).await?;
             }
         }
         let is_quiet = matches!(summary.status, Status::Waiting { .. }) && mail.is_empty();
@@ -403,7 +409,11 @@ impl Driver {
     }
 
     async fn begin(&self, entry: &Entry) -> Result<Result<Watched, String>, StoreError> {
-        let terms = Terms { labels: entry.labels.clone(), overrides: entry.overrides.clone() };
+        let terms = StartSettings {
+            labels: entry.labels.clone(),
+            overrides: entry.overrides.clone(),
+            ..StartSettings::default()
+        };
         let begun = async {
             self.service.own(&entry.project, false).await?;
             self.service.begin(entry.project.clone(), &terms).await?;
@@ -412,7 +422,7 @@ impl Driver {
         Ok(begun.await.map(Watched::new).map_err(|error| error.to_string()))
     }
 
-    async fn tell(
+    async fn report(
         &mut self,
         engine: &Engine,
         entry: &Entry,
@@ -428,8 +438,8 @@ impl Driver {
         }
         let submission = self.submission.clone();
         let name = entry.name.clone();
-        let word = Now { submission, name: name.clone(), state: now.clone() };
-        engine.signal(&self.run, Now::SIGNAL, Payload::of(&word)).await?;
+        let word = StateReport { submission, name: name.clone(), state: now.clone() };
+        engine.signal(&self.run, StateReport::SIGNAL, Payload::of(&word)).await?;
         self.reported.insert(name, now);
         Ok(())
     }

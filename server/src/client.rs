@@ -71,7 +71,7 @@ impl Client {
                     return Ok(Some(Self::Local(Service::at_rest(Arc::new(store), git))));
                 }
                 // The owner is starting, or another command has the log open for a moment.
-                Err(StoreError::Owned { owner, .. }) => waiting.a_little(data_dir, owner).await?,
+                Err(StoreError::Owned { owner, .. }) => waiting.poll(data_dir, owner).await?,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -131,7 +131,7 @@ impl Client {
                     response => return Ok(response?),
                 },
             }
-            waiting.a_little(data_dir, "that is about to end".into()).await?;
+            waiting.poll(data_dir, "that is about to end".into()).await?;
         }
     }
 }

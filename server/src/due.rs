@@ -1,10 +1,9 @@
 //! When runs have work: now, or at a time.
 
-use std::time::Duration;
-
 use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::{Engine, RunId, Status};
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::head::RunHead;
 use crate::request::{RequestError, request};
@@ -12,9 +11,6 @@ use crate::service::Service;
 
 /// A wait that is not worth a new process: what is due within it counts as work now.
 const SOON: TimeDelta = TimeDelta::seconds(10);
-
-/// The time within which a message that was sent is recorded by its receiver.
-const ON_ITS_WAY: Duration = Duration::from_millis(500);
 
 /// When these runs, with all runs below them, have work.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -39,8 +35,8 @@ request!(ShowDue, "due" -> Due, |self, service| {
 impl ShowDue {
     async fn run(self, service: &Service) -> Result<Due, RequestError> {
         // A message on its way from one run to another is seen at neither of them if it is sent
-        // while they are read: only what is read while nothing is recorded holds.
-        let mut recorded = service.engine.as_ref().map(Engine::recorded);
+        // while they are read: only what is read while nothing changes holds.
+        let mut changes = service.engine.as_ref().map(Engine::changes);
         let soon = Utc::now() + SOON;
         let mut due = Due::default();
         let stuck = service.stuck_in_engine();
@@ -60,12 +56,9 @@ impl ShowDue {
                 }
             }
         }
-        let is_unchanged = match recorded.as_mut() {
-            Some(recorded) if !due.is_now => {
-                tokio::time::timeout(ON_ITS_WAY, recorded.recv()).await.is_err()
-            }
-            _ => true,
-        };
+        let is_unchanged = changes
+            .as_mut()
+            .is_none_or(|changes| matches!(changes.try_recv(), Err(TryRecvError::Empty)));
         due.is_now |= !is_unchanged;
         Ok(due)
     }

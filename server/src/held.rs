@@ -6,18 +6,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use longhaul_engine::{
     Engine, Event, EventKind, MessageBody, Payload, RunId, RunReader, Status, StoreError,
 };
-use longhaul_workflows::project::{BacklogView, Held, signal};
+use longhaul_workflows::project::{BacklogView, HeldRuns, signal};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::service::Service;
-
-/// Poll interval for stuck runs, which leave no event.
-const LOOK: Duration = Duration::from_secs(1);
 
 /// Keeps a project informed until the engine stops.
 pub(crate) async fn watch(service: Arc<Service>, project: RunId) {
@@ -32,7 +28,7 @@ async fn keep_informed(
     store: &dyn RunReader,
     project: &RunId,
 ) -> Result<(), StoreError> {
-    let mut recorded = engine.recorded();
+    let mut changes = engine.changes();
     let mut reported = last_report(store, project).await?;
     let mut held = all_held(store, project).await?;
     loop {
@@ -42,26 +38,24 @@ async fn keep_informed(
             .filter(|run| run != project && run.is_within(project.as_str()));
         let now: BTreeSet<RunId> = held.iter().cloned().chain(stuck).collect();
         if reported.as_ref() != Some(&now) {
-            engine.signal(project, signal::HELD, Payload::of(&Held { runs: now.clone() })).await?;
+            engine
+                .signal(project, signal::HELD, Payload::of(&HeldRuns { runs: now.clone() }))
+                .await?;
             reported = Some(now);
         }
-        let event = tokio::select! {
-            event = recorded.recv() => event,
-            () = tokio::time::sleep(LOOK) => continue,
-        };
-        match event {
+        match changes.recv().await {
             // A report of an earlier process may be applied after this process has looked for it.
-            Ok(recorded) if recorded.run == *project => {
-                reported = recorded.events.iter().fold(reported, published_in);
+            Ok(change) if change.run == *project => {
+                reported = change.events.iter().fold(reported, published_in);
             }
-            Ok(recorded) if !recorded.run.is_within(project.as_str()) => {}
-            Ok(recorded) if !recorded.events.iter().any(changes_that) => {}
-            Ok(recorded) => {
-                let summary = store.summary(&recorded.run).await?;
+            Ok(change) if !change.run.is_within(project.as_str()) => {}
+            Ok(change) if !change.events.iter().any(changes_that) => {}
+            Ok(change) => {
+                let summary = store.summary(&change.run).await?;
                 if summary.is_some_and(|summary| is_held(&summary.status)) {
-                    held.insert(recorded.run.clone());
+                    held.insert(change.run.clone());
                 } else {
-                    held.remove(&recorded.run);
+                    held.remove(&change.run);
                 }
             }
             Err(RecvError::Lagged(_)) => {
@@ -83,15 +77,15 @@ async fn last_report(
         return Ok(None);
     }
     let published = store.published_except(project, BacklogView::KEY).await?;
-    let held = published.get(Held::KEY).and_then(|held| held.read::<Held>().ok());
+    let held = published.get(HeldRuns::KEY).and_then(|held| held.read::<HeldRuns>().ok());
     Ok(Some(held.unwrap_or_default().runs))
 }
 
 /// The last report according to the response of the project, else as known before.
 fn published_in(reported: Option<BTreeSet<RunId>>, event: &Event) -> Option<BTreeSet<RunId>> {
     match &event.kind {
-        EventKind::StatusPublished { key, value, .. } if key == Held::KEY => {
-            value.read().ok().map(|held: Held| held.runs)
+        EventKind::StatusPublished { key, value, .. } if key == HeldRuns::KEY => {
+            value.read().ok().map(|held: HeldRuns| held.runs)
         }
         _ => reported,
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use longhaul_activities::files::remove_all;
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
@@ -25,16 +26,11 @@ pub fn find(data_dir: &Path) -> Vec<PathBuf> {
 /// Removes them.
 pub fn remove(data_dir: &Path) {
     for path in find(data_dir) {
-        match remove_one(&path) {
+        match remove_all(&path) {
             Ok(()) => tracing::info!("removed {}, which a killed process left", path.display()),
             Err(error) => tracing::warn!("cannot remove {}: {error}", path.display()),
         }
     }
-}
-
-/// Removes a file or a directory tree.
-pub fn remove_one(path: &Path) -> std::io::Result<()> {
-    if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {

@@ -29,7 +29,6 @@ pub mod request;
 mod restart;
 mod rewind;
 pub mod schema;
-mod select;
 mod served;
 mod service;
 pub mod settled;
@@ -61,9 +60,10 @@ pub use questions::{AnswerQuestion, Answered};
 pub use refused::{refuse_out_of_reach, refuse_within_session};
 pub use request::{Request, RequestError};
 pub use rewind::{
-    Fork, Forked, From, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken,
+    Fork, Forked, From, ListCheckpoints, RewindPoint, RollBack, RolledBack, TakeCheckpoint,
+    TakenCheckpoint,
 };
-pub use select::{Filter, SelectRuns, Selected, without_covered};
+
 pub use service::{
     Begin, Delivered, ProjectStatus, Receiver, Reconcile, SendSignal, Service, is_copy,
 };

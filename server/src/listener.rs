@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::WriteHalf;
 use tokio::net::{UnixListener, UnixStream};
@@ -14,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::refused::{read_refusal, refusal};
-use crate::request::{Incoming, RequestError, Response};
+use crate::request::{Encoded, Incoming, RequestError, Response};
 use crate::service::Service;
 use crate::socket::{self, Address};
 use crate::watch::Repeated;
@@ -142,7 +141,7 @@ async fn signs_of_life(writer: &Mutex<WriteHalf<'_>>) {
 }
 
 /// Writes a response; returns whether the client read it in time.
-async fn write(writer: &Mutex<WriteHalf<'_>>, response: &Response<Value>) -> bool {
+async fn write(writer: &Mutex<WriteHalf<'_>>, response: &Encoded) -> bool {
     let Ok(mut line) = serde_json::to_vec(response) else { return false };
     line.push(b'\n');
     let written =

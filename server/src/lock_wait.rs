@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use crate::client::Notify;
 use crate::error::{Error, Result};
 
-/// Poll interval of the lock.
+/// Poll interval of the lock: the operating system announces no release of a file lock that another
+/// process could wait for with a timeout.
 const LOOK: Duration = Duration::from_millis(50);
 /// Delay before the user is informed of the wait.
 pub(crate) const SOON: Duration = Duration::from_secs(2);
@@ -29,7 +30,7 @@ impl LockWait {
 
     /// Waits for one poll interval. The timeout starts anew with each owner, so a queue of commands
     /// that make progress does not time out.
-    pub(crate) async fn a_little(&mut self, data_dir: &Path, process: String) -> Result<()> {
+    pub(crate) async fn poll(&mut self, data_dir: &Path, process: String) -> Result<()> {
         // A new owner writes its process id a moment after it takes the lock.
         let since = match &self.on {
             Some((known, since)) if *known == process => *since,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use longhaul_activities::providers::Providers;
 use longhaul_activities::{checks, git, model, process, project, session, tools};
-use longhaul_engine::{Engine, Feeder, Handlers, Options, Parts, SystemClock, Workflows};
+use longhaul_engine::{Engine, Handlers, Options, Parts, Prefetch, SystemClock, Workflows};
 use longhaul_storage::SledStore;
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::contracts;
@@ -100,7 +100,7 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
             .into_iter()
             .chain(provider_pools(data_dir)?)
             .collect(),
-        feeders: vec![Feeder {
+        prefetch: vec![Prefetch {
             pool: TREES.into(),
             feeds: AGENTS.into(),
             ahead: TREES_AHEAD,
@@ -157,6 +157,11 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
             supervisor.clone(),
             git.clone(),
         ))
+        .with::<contracts::ReadUse>(session::UseHandler::new(session::SessionHandler::new(
+            data_dir,
+            supervisor.clone(),
+            git.clone(),
+        )))
         .with::<contracts::BeginSession>(session::HostedHandler::new(
             data_dir,
             supervisor.clone(),

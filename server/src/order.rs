@@ -5,7 +5,7 @@ use longhaul_workflows::feature::{FeatureWorkflow, Note};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::select::Selected;
+use crate::views::list::RunLine;
 
 /// An order to runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,7 +82,7 @@ impl Order {
     }
 
     /// Whether only a feature run can take it.
-    pub fn is_for_features(&self) -> bool {
+    pub(crate) fn is_for_features(&self) -> bool {
         matches!(self, Self::Steer { .. } | Self::Approve | Self::Deny)
     }
 
@@ -92,26 +92,21 @@ impl Order {
     }
 
     /// Whether the order applies to a run that matches a filter.
-    pub fn applies_to(&self, run: &Selected) -> bool {
-        (!self.is_for_features() || run.kind == FeatureWorkflow::NAME)
+    pub fn applies_to(&self, run: &RunLine) -> bool {
+        (!self.is_for_features() || run.workflow == FeatureWorkflow::NAME)
             && (!self.is_answer() || run.awaits_approval)
     }
 
     /// The message; `None` if its content depends on the run.
     pub(crate) fn message(&self, request: &RequestedBy) -> Option<MessageBody> {
-        let signal = |name: &str, payload| MessageBody::signal(name, payload);
+        let signal = |name: &str, payload| MessageBody::signal_by(name, payload, request.clone());
         Some(match self {
             Self::Pause => MessageBody::Pause(request.clone()),
             Self::Resume => MessageBody::Resume(request.clone()),
             Self::Cancel => MessageBody::Cancel(request.clone()),
             Self::Terminate => MessageBody::Terminate(request.clone()),
-            Self::Signal { name, payload } => {
-                MessageBody::signal_by(name, Payload::of(payload), request.clone())
-            }
-            Self::Steer { text } => {
-                let (text, by, why) = (text.clone(), request.by.clone(), request.why.clone());
-                signal(Note::SIGNAL, Payload::of(&Note::Signed { text, by, why }))
-            }
+            Self::Signal { name, payload } => signal(name, Payload::of(payload)),
+            Self::Steer { text } => signal(Note::SIGNAL, Payload::of(&Note(text.clone()))),
             Self::Approve | Self::Deny => return None,
         })
     }

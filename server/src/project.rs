@@ -27,7 +27,7 @@ impl Project {
     /// The project that contains a directory.
     pub async fn at(dir: &Path) -> Result<Self> {
         let root = git::Checkout::containing(dir).await.map_err(refusal)?.top;
-        let id = git::project_id(&root).await.map_err(refusal)?;
+        let id = git::project_id(&root).await.map_err(failed)?;
         Ok(Self { id: RunId::new(id).map_err(RequestError::refused)?, root })
     }
 
@@ -47,9 +47,14 @@ impl Project {
 /// An error before the run started: of this machine, or of the request.
 fn refusal(failure: Failure) -> RequestError {
     match failure.kind {
-        FailureKind::Machine => RequestError::Failed { reason: failure.message },
+        FailureKind::Machine => failed(failure),
         _ => RequestError::refused(failure.message),
     }
+}
+
+/// A failure of git that no request causes.
+fn failed(failure: Failure) -> RequestError {
+    RequestError::Failed { reason: failure.message }
 }
 
 /// Checks that the project at `root` can run: settings and list are readable, agent and target
@@ -78,6 +83,9 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
             loaded.target
         )));
     }
+    if let Some(obstacle) = git::names_obstacle(root).await.map_err(refusal)? {
+        return Err(RequestError::refused(obstacle));
+    }
     let list = root.join(&loaded.list_file);
     let list = list.display();
     if loaded.features.is_empty() {
@@ -88,8 +96,11 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     }
     Backlog::new(loaded.features)
         .map_err(|error| RequestError::refused(format!("{list}: {error}")))?;
-    git::exclude_own_files(root).await.map_err(refusal)?;
-    Ok(loaded.notes.iter().map(|note| format!("{list}: {note}")).collect())
+    git::exclude_own_files(root).await.map_err(failed)?;
+    let filters = git::filters_in_force(root).await.map_err(refusal)?.into_iter();
+    let filters = filters.map(|(what, remedy)| format!("{what}; {remedy}"));
+    let notes = loaded.notes.iter().map(|note| format!("{list}: {note}"));
+    Ok(notes.chain(filters).collect())
 }
 
 /// Checks that the agent can be started, and that a known one is logged in as far as that can be

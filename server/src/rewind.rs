@@ -130,7 +130,7 @@ pub struct RolledBack {
 
 /// A new checkpoint.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Taken {
+pub struct TakenCheckpoint {
     /// The run.
     pub run: RunId,
     /// Its number: `fork --from checkpoint:N`.
@@ -141,7 +141,7 @@ pub struct Taken {
 
 /// A checkpoint of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Row {
+pub struct RewindPoint {
     /// The run.
     pub run: RunId,
     /// Its name for `fork --from`.
@@ -165,12 +165,12 @@ request!(RollBack, "roll_back" -> RolledBack, command: (!self.dry_run).then_some
     service.rollback(self).await
 });
 
-request!(TakeCheckpoint, "take_checkpoint" -> Taken, command: Some("checkpoint"), |self, service| {
+request!(TakeCheckpoint, "take_checkpoint" -> TakenCheckpoint, command: Some("checkpoint"), |self, service| {
     service.prepare(&self.run).await?;
     service.checkpoint(self).await
 });
 
-request!(ListCheckpoints, "checkpoints" -> Vec<Row>, |self, service| {
+request!(ListCheckpoints, "checkpoints" -> Vec<RewindPoint>, |self, service| {
     service.locate(&self.target).await?;
     service.checkpoints(&self.target).await
 });
@@ -197,7 +197,7 @@ impl Service {
 
     /// Undoes an interrupted fork: resets its feature if the new run does not exist.
     pub(crate) async fn settle_forks(&self, project: &ProjectRef) -> Result<(), StoreError> {
-        let _taking_back = self.taking_back.lock().await;
+        let _rewinding = self.rewinding.lock().await;
         let begun = self.git.taken_back_for(project).await.unwrap_or_else(|failure| {
             tracing::warn!("{failure}");
             Vec::new()

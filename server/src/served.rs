@@ -24,19 +24,20 @@ const GATHER: Duration = Duration::from_millis(250);
 /// The time between two writes, in times of that which a write takes: the files of a large project
 /// cost at most a twentieth of a core.
 const PAUSE: u32 = 20;
-/// Poll interval of the list and the settings.
+/// Poll interval of the list and the settings: a poll of four files works on every file system, and
+/// with every editor.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// A project that this process serves.
 #[derive(Debug)]
-pub(crate) struct Engaged {
+pub(crate) struct ServedProject {
     root: PathBuf,
     tasks: Vec<AbortHandle>,
 }
 
 /// Starts to serve a project, unless it is served already.
 pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
-    let new = Engaged { root: root.clone(), tasks: Vec::new() };
+    let new = ServedProject { root: root.clone(), tasks: Vec::new() };
     match service.lock_engaged().entry(run.clone()) {
         Entry::Vacant(place) => drop(place.insert(new)),
         Entry::Occupied(_) => return,
@@ -56,7 +57,7 @@ pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
 
 /// Writes the files of all projects a last time before the process exits.
 pub(crate) async fn refresh_all(service: &Service) {
-    let roots = |(run, engaged): (&RunId, &Engaged)| (run.clone(), engaged.root.clone());
+    let roots = |(run, engaged): (&RunId, &ServedProject)| (run.clone(), engaged.root.clone());
     let engaged: Vec<_> = service.lock_engaged().iter().map(roots).collect();
     for (run, root) in engaged {
         refresh(&mut Projector::new(Arc::clone(&service.store), run, root)).await;
@@ -78,7 +79,7 @@ async fn refresh(projector: &mut Projector) {
 
 async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
     let Some(engine) = &service.engine else { return };
-    let mut recorded = engine.recorded();
+    let mut changes = engine.changes();
     let mut projector = Projector::new(Arc::clone(&service.store), run.clone(), root);
     // An obstacle is reported once, not at each event.
     let mut said = None;
@@ -94,7 +95,7 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
         said = outcome;
         loop {
             let next = tokio::select! {
-                next = recorded.recv() => next,
+                next = changes.recv() => next,
                 () = tokio::time::sleep(LOOK) => {
                     if projector.has_late_edit().await {
                         break;
@@ -103,7 +104,7 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
                 }
             };
             match next {
-                Ok(recorded) if !recorded.run.is_within(run.as_str()) => {}
+                Ok(change) if !change.run.is_within(run.as_str()) => {}
                 Ok(_) | Err(RecvError::Lagged(_)) => break,
                 Err(RecvError::Closed) => return,
             }

@@ -1,7 +1,7 @@
 //! The service over an open log: in the process that owns it, or in a command that opened a log at
 //! rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +15,9 @@ use longhaul_engine::{
     StoreError, Summary,
 };
 use longhaul_storage::SledStore;
+use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{LoadedBacklog, ProjectRef};
-use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
+use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, SyncRequest, signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::RwLock;
@@ -27,10 +28,10 @@ use crate::signals;
 use crate::status::{self, StatusDocument};
 use crate::views;
 
-use crate::batches::{OpenBatches, Terms};
+use crate::batches::{OpenBatches, StartSettings};
 use crate::refused::{Recorded, refusal};
-use crate::request::{self, AnyRequest, RequestError, Response, request};
-use crate::served::{self, Engaged};
+use crate::request::{self, AnyRequest, Encoded, RequestError, Response, request};
+use crate::served::{self, ServedProject};
 
 /// The status of a project; `None` if the log does not know it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,6 +51,9 @@ pub struct Begin {
     pub project: ProjectRef,
     /// Whether to claim the repository from another data directory.
     pub take_over: bool,
+    /// The only features to start, with those that they depend on; empty: all.
+    #[serde(default)]
+    pub only: BTreeSet<FeatureId>,
 }
 
 /// Sends a signal to a run.
@@ -124,7 +128,8 @@ impl ProjectStatus {
 request!(Begin, "begin" -> (), command: Some("run"), |self, service| {
     project::check(Path::new(&self.project.root)).await?;
     service.own(&self.project, self.take_over).await?;
-    service.begin(self.project, &Terms::default()).await
+    let settings = StartSettings { only: self.only, ..StartSettings::default() };
+    service.begin(self.project, &settings).await
 });
 
 request!(SendSignal, "signal" -> Delivered, command: Some("signal"), |self, service| self.run(&service).await);
@@ -172,13 +177,13 @@ pub struct Service {
     pub(crate) log: Arc<SledStore>,
     pub(crate) engine: Option<Engine>,
     /// The projects that this process serves.
-    pub(crate) engaged: Mutex<BTreeMap<RunId, Engaged>>,
+    pub(crate) engaged: Mutex<BTreeMap<RunId, ServedProject>>,
     /// The batches that this process runs.
     pub(crate) batches: OpenBatches,
     /// Shared with the engine: its locks serialise the git commands of one repository.
     pub(crate) git: GitHandlers,
     /// Lock held from the reset of a feature until its new run is in the log.
-    pub(crate) taking_back: tokio::sync::Mutex<()>,
+    pub(crate) rewinding: tokio::sync::Mutex<()>,
     /// Recorded refusals of requests from sessions.
     pub(crate) refused: Recorded,
     /// Read-locked by each open request.
@@ -201,7 +206,7 @@ impl Service {
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
         let engaged = Mutex::default();
         let batches = OpenBatches::default();
-        let taking_back = tokio::sync::Mutex::default();
+        let rewinding = tokio::sync::Mutex::default();
         let answering = RwLock::default();
         let is_closed = AtomicBool::new(false);
         let refused = Recorded::default();
@@ -213,7 +218,7 @@ impl Service {
             engaged,
             batches,
             git,
-            taking_back,
+            rewinding,
             refused,
             answering,
             is_closed,
@@ -225,7 +230,7 @@ impl Service {
         self.lock_engaged().keys().cloned().collect()
     }
 
-    pub(crate) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, Engaged>> {
+    pub(crate) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, ServedProject>> {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -246,7 +251,7 @@ impl Service {
     pub(crate) async fn handle<T>(
         self: &Arc<Self>,
         request: Box<dyn AnyRequest>,
-        hand_on: impl AsyncFnOnce(Response<Value>) -> T,
+        hand_on: impl AsyncFnOnce(Encoded) -> T,
     ) -> T {
         let _answering = self.answering.read().await;
         let is_closed = self.is_closed.load(Ordering::SeqCst);
@@ -318,7 +323,7 @@ impl Service {
     pub(crate) async fn begin(
         self: &Arc<Self>,
         project: ProjectRef,
-        terms: &Terms,
+        terms: &StartSettings,
     ) -> Result<(), RequestError> {
         let engine = self.running()?;
         let run = RunId::new(project.id.clone()).map_err(RequestError::refused)?;
@@ -354,8 +359,12 @@ impl Service {
         if moved_from.is_some() {
             engine.signal(&run, signal::MOVED, Payload::of(&project.root)).await?;
         }
-        let sync = uuid::Uuid::now_v7().to_string();
-        engine.signal(&run, signal::SYNC, Payload::of(&sync)).await?;
+        let id = uuid::Uuid::now_v7().to_string();
+        let sync = match &terms.only {
+            only if only.is_empty() => Payload::of(&id),
+            only => Payload::of(&SyncRequest { id, only: only.clone() }),
+        };
+        engine.signal(&run, signal::SYNC, sync).await?;
         served::engage(self, run, PathBuf::from(project.root)).await;
         Ok(())
     }

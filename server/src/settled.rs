@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
-use longhaul_workflows::projection::ProjectState;
+use longhaul_workflows::projection::{ProjectState, State};
 
-use crate::status::StatusDocument;
+use crate::status::{FeatureLine, StatusDocument};
 
 /// How long a project without progress must be inactive before it is settled.
 const QUIET: Duration = Duration::from_secs(1);
@@ -129,6 +129,24 @@ pub fn verdict(document: &StatusDocument) -> Verdict {
     } else {
         Verdict::Passed
     }
+}
+
+/// The outcome of one feature; `None`: it can still make progress, or it is not in the list.
+pub fn verdict_of(document: &StatusDocument, feature: &str) -> Option<Verdict> {
+    let line = |id: &str| document.features.iter().find(|line| line.id == id);
+    let verdict = match line(feature)? {
+        line if line.status == State::Passed => return Some(Verdict::Passed),
+        // Unread messages count as active: what was sent to it may change its state.
+        _ if document.active_runs > 0 => return None,
+        FeatureLine { status: State::Blocked | State::Failed, .. } => Verdict::Blocked,
+        line if line.needs_person => Verdict::Suspended,
+        FeatureLine { status: State::Cancelled | State::Paused | State::Parked, .. } => {
+            Verdict::Suspended
+        }
+        _ if document.over_budget.is_some() => Verdict::Suspended,
+        line => line.waiting_for.iter().find_map(|id| verdict_of(document, id))?,
+    };
+    Some(verdict)
 }
 
 #[cfg(test)]

@@ -3,16 +3,18 @@
 use longhaul_engine::{Payload, RequestedBy};
 
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::batch::{BatchWorkflow, Now, Submit};
-use longhaul_workflows::feature::{Approval, Edited, FeatureWorkflow, Note, Ready, Turn};
+use longhaul_workflows::batch::{BatchWorkflow, StateReport, Submit};
+use longhaul_workflows::feature::{
+    Approval, Edited, FeatureWorkflow, MergeLease, MergeRequest, Note,
+};
 use longhaul_workflows::finding::SteeringRefused;
-use longhaul_workflows::project::{Forked, ProjectWorkflow, Rollback, Unblock, signal};
+use longhaul_workflows::project::{Forked, ProjectWorkflow, Rollback, signal};
 use longhaul_workflows::session::{
     ANSWER, HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionWorkflow,
 };
 
 /// A signal that a person may send.
-struct Open {
+struct OpenSignal {
     name: &'static str,
     /// Description of its payload for the user.
     shape: &'static str,
@@ -20,91 +22,103 @@ struct Open {
 }
 
 /// A signal that only runs and Longhaul send, with the alternative for a person.
-struct Internal {
+struct InternalSignal {
     name: &'static str,
     instead: &'static str,
 }
 
-const PROJECT: &[Open] = &[
-    Open {
+const PROJECT: &[OpenSignal] = &[
+    OpenSignal {
         name: signal::SYNC,
         shape: "a text, its id",
         is_readable: |payload| payload.read::<String>().is_ok(),
     },
-    Open {
+    OpenSignal {
         name: signal::RELOAD,
         shape: "a text, its id",
         is_readable: |payload| payload.read::<String>().is_ok(),
     },
-    Open {
+    OpenSignal {
         name: signal::HALT,
         shape: r#"{"by": TEXT, "why": TEXT}"#,
         is_readable: |payload| payload.read::<RequestedBy>().is_ok(),
     },
-    Open {
+    OpenSignal {
         name: signal::BLOCK,
         shape: r#"["FEATURE", "REASON"]"#,
         is_readable: |payload| payload.read::<(FeatureId, String)>().is_ok(),
     },
-    Open {
+    OpenSignal {
         name: signal::UNBLOCK,
         shape: r#""FEATURE""#,
-        is_readable: |payload| payload.read::<Unblock>().is_ok(),
+        is_readable: |payload| payload.read::<FeatureId>().is_ok(),
     },
 ];
 
-const FEATURE: &[Open] = &[
-    Open {
+const FEATURE: &[OpenSignal] = &[
+    OpenSignal {
         name: Note::SIGNAL,
         shape: r#""TEXT""#,
         is_readable: |payload| payload.read::<Note>().is_ok(),
     },
-    Open {
+    OpenSignal {
         name: Approval::SIGNAL,
         shape: r#"{"approved": true or false, "commit": TEXT, "by": TEXT, "why": TEXT}"#,
         is_readable: |payload| payload.read::<Approval>().is_ok(),
     },
 ];
 
-const SESSION: &[Open] = &[
-    Open {
+const SESSION: &[OpenSignal] = &[
+    OpenSignal {
         name: Note::SIGNAL,
         shape: r#""TEXT""#,
         is_readable: |payload| payload.read::<Note>().is_ok(),
     },
-    Open {
+    OpenSignal {
         name: ANSWER,
         shape: r#""TEXT""#,
         is_readable: |payload| payload.read::<String>().is_ok(),
     },
 ];
 
-const INTERNAL: &[Internal] = &[
-    Internal {
+const INTERNAL: &[InternalSignal] = &[
+    InternalSignal {
         name: HandoffPrepared::SIGNAL,
         instead: "a session sends it when its context is full",
     },
-    Internal { name: HandoffAcknowledged::SIGNAL, instead: "a new session sends it" },
-    Internal { name: HandoffDecision::SIGNAL, instead: "the run of the feature sends it" },
-    Internal { name: Ready::SIGNAL, instead: "only the run of a feature sends it to its project" },
-    Internal {
-        name: Turn::GIVEN_BACK,
+    InternalSignal { name: HandoffAcknowledged::SIGNAL, instead: "a new session sends it" },
+    InternalSignal { name: HandoffDecision::SIGNAL, instead: "the run of the feature sends it" },
+    InternalSignal {
+        name: MergeRequest::SIGNAL,
         instead: "only the run of a feature sends it to its project",
     },
-    Internal { name: Turn::GIVEN, instead: "only its project sends it to the run of a feature" },
-    Internal { name: Edited::SIGNAL, instead: "edit the feature list" },
-    Internal { name: Forked::SIGNAL, instead: "`longhaul fork` sends it" },
-    Internal { name: Rollback::SIGNAL, instead: "`longhaul rollback` sends it" },
-    Internal { name: signal::MOVED, instead: "`longhaul run` in the new place sends it" },
-    Internal { name: signal::HELD, instead: "`longhaul pause` and `longhaul resume` lead to it" },
-    Internal { name: signal::OVERRIDE, instead: "`longhaul batch` sends it" },
-    Internal { name: signal::LABEL, instead: "`longhaul batch` sends it" },
-    Internal {
+    InternalSignal {
+        name: MergeLease::RELEASED,
+        instead: "only the run of a feature sends it to its project",
+    },
+    InternalSignal {
+        name: MergeLease::GRANTED,
+        instead: "only its project sends it to the run of a feature",
+    },
+    InternalSignal { name: Edited::SIGNAL, instead: "edit the feature list" },
+    InternalSignal { name: Forked::SIGNAL, instead: "`longhaul fork` sends it" },
+    InternalSignal { name: Rollback::SIGNAL, instead: "`longhaul rollback` sends it" },
+    InternalSignal { name: signal::MOVED, instead: "`longhaul run` in the new place sends it" },
+    InternalSignal {
+        name: signal::HELD,
+        instead: "`longhaul pause` and `longhaul resume` lead to it",
+    },
+    InternalSignal { name: signal::OVERRIDE, instead: "`longhaul batch` sends it" },
+    InternalSignal { name: signal::LABEL, instead: "`longhaul batch` sends it" },
+    InternalSignal {
         name: SteeringRefused::SIGNAL,
         instead: "only the process that runs the log sends it",
     },
-    Internal { name: Submit::SIGNAL, instead: "`longhaul batch` sends it" },
-    Internal { name: Now::SIGNAL, instead: "only the process that runs the log sends it" },
+    InternalSignal { name: Submit::SIGNAL, instead: "`longhaul batch` sends it" },
+    InternalSignal {
+        name: StateReport::SIGNAL,
+        instead: "only the process that runs the log sends it",
+    },
 ];
 
 /// Checks that a person may send this signal to a run of this workflow, and that its payload is
@@ -113,7 +127,7 @@ const INTERNAL: &[Internal] = &[
 /// # Errors
 /// The reason and the remedy.
 pub(crate) fn check(workflow: &str, name: &str, payload: &Payload) -> Result<(), String> {
-    let open: &[Open] = match workflow {
+    let open: &[OpenSignal] = match workflow {
         ProjectWorkflow::NAME => PROJECT,
         FeatureWorkflow::NAME => FEATURE,
         SessionWorkflow::NAME => SESSION,
@@ -166,14 +180,14 @@ mod tests {
             "project",
             "unblock",
             &json!({"feature": "login", "request": {"by": "ann", "why": ""}}),
-            None,
+            Some(r#""FEATURE""#),
         );
         expect("project", "unblock", &json!(7), Some(r#""FEATURE""#));
         expect("project", "sync", &json!("now"), None);
         expect("project", "halt", &Value::Null, Some(r#"{"by": TEXT, "why": TEXT}"#));
         expect(
             "project",
-            "ready",
+            "merge_request",
             &json!({"feature": "login", "files": []}),
             Some("Longhaul's own"),
         );
@@ -188,7 +202,12 @@ mod tests {
         expect("feature", "note", &json!(1), Some(r#""TEXT""#));
         expect("feature", "approval", &json!({"approved": true}), None);
         expect("feature", "approval", &json!({"approved": "yes"}), Some("true or false"));
-        expect("feature", "turn", &json!({"regression": [], "tree": 0}), Some("only its project"));
+        expect(
+            "feature",
+            "merge_lease",
+            &json!({"regression": [], "tree": 0}),
+            Some("only its project"),
+        );
         expect(
             "feature",
             "longhaul.cancel",

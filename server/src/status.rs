@@ -42,7 +42,7 @@ pub struct StatusDocument {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_over: bool,
     /// The requester of its pause, cancellation or termination, and the reason.
-    #[schemars(with = "Option<crate::views::why::Asked>")]
+    #[schemars(with = "Option<crate::views::why::RequestedBySchema>")]
     pub stopped_by: Option<RequestedBy>,
     /// Requests of people that the project has not taken yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -132,7 +132,7 @@ impl Counts {
     }
 
     /// Whether all features passed.
-    pub fn is_all_passed(self) -> bool {
+    pub(crate) fn is_all_passed(self) -> bool {
         self.passed == self.total
     }
 }
@@ -273,7 +273,7 @@ impl StatusDocument {
     }
 
     /// Whether an active feature needs a person.
-    pub fn has_held(&self) -> bool {
+    pub(crate) fn has_held(&self) -> bool {
         self.features.iter().any(FeatureLine::is_held)
     }
 
@@ -311,7 +311,7 @@ impl StatusDocument {
     /// The pause of sessions that all active work waits for, if a person must end it: the agent is
     /// missing or not logged in. The project itself stays active because of the timer of the next
     /// probe.
-    pub fn agent_wait(&self) -> Option<&SessionsPaused> {
+    pub(crate) fn agent_wait(&self) -> Option<&SessionsPaused> {
         let is_working = matches!(self.status, ProjectState::Running | ProjectState::Waiting);
         let is_all = is_working && self.active_runs <= 1 && self.machine.is_none();
         self.sessions_paused

@@ -1,6 +1,8 @@
 //! Delivers orders to runs: finds the runs, validates the order, sends the message.
 
-use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreError, Summary};
+use longhaul_engine::{
+    MessageBody, Payload, RequestedBy, RunId, RunReader, Status, StoreError, Summary,
+};
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
@@ -93,6 +95,12 @@ impl Service {
                 runs.push(self.receiver(run, waits).await?);
             }
         }
+        if *order == Order::Terminate && !dry_run {
+            // Only now, so that all agents end at the same time.
+            for receiver in &runs {
+                self.settle_terminated(&receiver.run).await?;
+            }
+        }
         Ok(Delivered { runs })
     }
 
@@ -157,19 +165,13 @@ impl Service {
         if !order.is_answer() {
             return Ok(None);
         }
-        if self.awaited(run).await?.is_none() {
+        if awaited(&*self.store, run).await?.is_none() {
             return Ok(Some(format!("run {run} does not wait for approval")));
         }
         let is_answer = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
         let answered =
             RunHead::of(&*self.store, run).await?.is_some_and(|head| head.has(is_answer));
         Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
-    }
-
-    /// The work that waits for approval.
-    pub(crate) async fn awaited(&self, run: &RunId) -> Result<Option<Awaited>, StoreError> {
-        let published = self.store.published(run).await?;
-        Ok(published.get(Awaited::KEY).and_then(|value| value.read().ok()))
     }
 
     /// The receivers: the run with its sessions, or a project with its runs. A cancelled feature
@@ -221,12 +223,7 @@ impl Service {
             Some(body) => body,
             None => self.approval(run, *order == Order::Approve, request).await?,
         };
-        let is_termination = matches!(body, MessageBody::Terminate(_));
-        let delivered = self.deliver(run, body).await?;
-        if delivered && is_termination {
-            self.settle_terminated(run).await?;
-        }
-        Ok(delivered)
+        self.deliver(run, body).await
     }
 
     /// Reports to the project what a terminated session has used: its workflow does not run again.
@@ -255,11 +252,20 @@ impl Service {
         approved: bool,
         request: &RequestedBy,
     ) -> Result<MessageBody, StoreError> {
-        let commit = self.awaited(run).await?.map(|awaited| awaited.commit);
+        let commit = awaited(&*self.store, run).await?.map(|awaited| awaited.commit);
         let approval =
             Approval { approved, commit, by: request.by.clone(), why: request.why.clone() };
         Ok(MessageBody::signal(Approval::SIGNAL, Payload::of(&approval)))
     }
+}
+
+/// The work of a run that waits for approval.
+pub(crate) async fn awaited(
+    store: &dyn RunReader,
+    run: &RunId,
+) -> Result<Option<Awaited>, StoreError> {
+    let published = store.published(run).await?;
+    Ok(published.get(Awaited::KEY).and_then(|value| value.read().ok()))
 }
 
 fn is_project(summary: &Summary) -> bool {

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 use tokio::task::AbortHandle;
 
-use longhaul_engine::{Engine, Recorded};
+use longhaul_engine::{Change, Engine};
 
 use crate::client::Client;
 use crate::error::{Error, Result};
-use crate::request::{AnyRequest, Request, Response};
+use crate::request::{AnyRequest, Encoded, Request, Response};
 use crate::service::Service;
 use crate::socket::{Gone, Stream};
 
@@ -21,8 +21,8 @@ const GATHER: Duration = Duration::from_millis(200);
 /// The time between two responses, in times of that which a response takes: a large project costs
 /// at most a tenth of a core for each subscriber.
 const PAUSE: u32 = 10;
-/// The request is repeated after this time without an event, because messages and stuck runs leave
-/// none.
+/// The request is repeated after this time without a change of a run: some responses depend on the
+/// time, on files or on the limits of this process, which announce nothing.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// The responses of a subscription.
@@ -44,8 +44,8 @@ impl<R: Request> Watch<R> {
             Source::Remote(stream) => stream.next().await?,
         };
         match response {
-            Response::Done(value) => {
-                Ok(Some(serde_json::from_value(value).map_err(Gone::Strange)?))
+            Response::Done(encoded) => {
+                Ok(Some(serde_json::from_str(encoded.get()).map_err(Gone::Strange)?))
             }
             Response::Error(error) => Err(Error::Request(error)),
             Response::Closing => Err(Gone::Before.into()),
@@ -70,7 +70,7 @@ impl Client {
 
 /// A request that is repeated after each recorded event.
 pub(crate) struct Repeated {
-    responses: mpsc::Receiver<Response<Value>>,
+    responses: mpsc::Receiver<Encoded>,
     task: AbortHandle,
 }
 
@@ -82,7 +82,7 @@ impl Repeated {
     }
 
     /// The next response that differs from the previous one.
-    pub(crate) async fn next(&mut self) -> Option<Response<Value>> {
+    pub(crate) async fn next(&mut self) -> Option<Encoded> {
         self.responses.recv().await
     }
 }
@@ -97,37 +97,39 @@ impl Drop for Repeated {
 async fn repeat(
     service: Arc<Service>,
     request: Box<dyn AnyRequest>,
-    responses: mpsc::Sender<Response<Value>>,
+    responses: mpsc::Sender<Encoded>,
 ) {
     // Subscribe before the first response, so that no later event is missed.
-    let mut recorded = service.engine.as_ref().map(Engine::recorded);
-    let mut last = None;
+    let mut changes = service.engine.as_ref().map(Engine::changes);
+    let mut last: Option<Box<RawValue>> = None;
     loop {
         let begun = Instant::now();
         let response = request.again().perform(Arc::clone(&service)).await;
         let took = begun.elapsed();
-        let is_last = !matches!(response, Response::Done(_));
-        if last.as_ref() != Some(&response) && responses.send(response.clone()).await.is_err()
-            || is_last
-        {
+        let Response::Done(encoded) = response else {
+            let _ = responses.send(response).await;
+            return;
+        };
+        let is_new = last.as_ref().is_none_or(|last| last.get() != encoded.get());
+        if is_new && responses.send(Response::Done(encoded.clone())).await.is_err() {
             return;
         }
-        last = Some(response);
-        let Some(recorded) = &mut recorded else {
+        last = Some(encoded);
+        let Some(changes) = &mut changes else {
             let _ = responses.send(Response::End).await;
             return;
         };
         tokio::time::sleep(GATHER.max(took * PAUSE)).await;
-        if !wait(recorded).await {
+        if !wait(changes).await {
             return;
         }
     }
 }
 
-/// Waits for an event with a timeout; `false` if there will be none.
-async fn wait(recorded: &mut tokio::sync::broadcast::Receiver<Arc<Recorded>>) -> bool {
-    let first = tokio::time::timeout(SLOW, recorded.recv()).await;
-    // Skip queued events: one response covers them all.
-    while matches!(recorded.try_recv(), Ok(_) | Err(TryRecvError::Lagged(_))) {}
+/// Waits for a change with a timeout; `false` if there will be none.
+async fn wait(changes: &mut broadcast::Receiver<Arc<Change>>) -> bool {
+    let first = tokio::time::timeout(SLOW, changes.recv()).await;
+    // Skip queued changes: one response covers them all.
+    while matches!(changes.try_recv(), Ok(_) | Err(TryRecvError::Lagged(_))) {}
     !matches!(first, Ok(Err(RecvError::Closed)))
 }

@@ -35,7 +35,7 @@ impl RunHead {
 pub(crate) struct HeadCache {
     tree: sled::Tree,
     blobs: Arc<BlobStore>,
-    known: HashMap<RunId, Known>,
+    known: HashMap<RunId, CachedHead>,
     /// The group being collected; the one before it may be half-written to the tree.
     group: u64,
     /// Runs that were over at their last use: they are rarely used again.
@@ -44,7 +44,7 @@ pub(crate) struct HeadCache {
 
 /// The head of a run, and the group that set it.
 #[derive(Debug)]
-struct Known {
+struct CachedHead {
     head: RunHead,
     group: u64,
 }
@@ -60,7 +60,7 @@ impl HeadCache {
             return Ok(known.head);
         }
         let head = look_up(&self.tree, run, &self.blobs)?;
-        self.known.insert(run.clone(), Known { head, group: 0 });
+        self.known.insert(run.clone(), CachedHead { head, group: 0 });
         Ok(head)
     }
 
@@ -78,7 +78,7 @@ impl HeadCache {
         if head.terminal {
             self.over.push(run.clone());
         }
-        let known = Known { head, group: self.group };
+        let known = CachedHead { head, group: self.group };
         match self.known.get_mut(run) {
             Some(before) => *before = known,
             None => drop(self.known.insert(run.clone(), known)),

@@ -35,7 +35,7 @@ use crate::file_error::{FileError, Schema};
 use crate::wire::json;
 
 /// The longest line written or read, in bytes without its line end.
-pub const MAX_LINE: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_LINE: usize = 64 * 1024 * 1024;
 
 pub(crate) const SCHEMA: Schema = Schema { family: "longhaul.history", version: 1 };
 

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use longhaul_tests::command::Running;
 use longhaul_tests::project::plain;
 use longhaul_tests::wait::until;
 use serde_json::Value;
@@ -127,4 +128,62 @@ fn a_full_disk_of_the_log_ends_the_run_with_4_and_loses_nothing() {
     world.run().exits(4);
     disk.free();
     world.run().exits(0).says("1 of 1 features pass");
+}
+
+/// An agent that does not commit. It waits after its work as long as the test needs.
+const NO_COMMITS: &str = r#"#!/bin/sh
+echo finished >"$LONGHAUL_FEATURE_ID.txt"
+echo "$LONGHAUL_RUN_ID $LONGHAUL_SESSION $LONGHAUL_REASON" >"$LONGHAUL_TEST_JOURNAL/$LONGHAUL_SESSION"
+while [ -e "$LONGHAUL_TEST_JOURNAL/../hold-$LONGHAUL_FEATURE_ID" ]; do sleep 0.05; done
+"#;
+
+/// A project whose agent holds after its work, and its run.
+fn held_after_work() -> (World, Running) {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.write("agent.sh", NO_COMMITS);
+    world.project.commit("Take an agent that does not commit");
+    world.project.hold("parser");
+    let run = world.begin();
+    until("the agent works", || !world.project.marks().is_empty());
+    (world, run)
+}
+
+/// The work landed, and one session was paid for.
+fn is_paid_once(world: &World) {
+    assert_eq!(world.project.landed("main"), ["parser"]);
+    let story = world.call("history parser").out;
+    assert_eq!(parser(world)["sessions"], 1, "{story}");
+}
+
+#[test]
+fn a_repository_that_is_away_at_the_end_of_a_session_is_waited_for() {
+    let (world, mut run) = held_after_work();
+    let (there, away) = (world.project.root().join(".git"), world.project.place().join("away"));
+    fs::rename(&there, &away).unwrap();
+    world.project.let_go("parser");
+    until("it waits", || world.call("list -o json").out.contains("is not there"));
+    fs::rename(&away, &there).unwrap();
+    run.exits(0);
+    is_paid_once(&world);
+}
+
+#[test]
+fn a_target_branch_that_is_renamed_is_waited_for() {
+    let (world, mut run) = held_after_work();
+    world.project.git(&["branch", "-m", "main", "trunk"]);
+    world.project.let_go("parser");
+    until("it waits", || world.call("list -o json").out.contains("there is no branch `main`"));
+    assert_ne!(parser(&world)["status"], "blocked");
+    world.project.git(&["branch", "-m", "trunk", "main"]);
+    run.exits(0);
+    is_paid_once(&world);
+}
+
+#[test]
+fn longhauls_own_git_directory_is_made_again() {
+    let (world, mut run) = held_after_work();
+    fs::remove_dir_all(world.project.home().join("git")).unwrap();
+    world.project.let_go("parser");
+    run.exits(0);
+    assert_eq!(world.project.landed("main"), ["parser"]);
 }

@@ -43,6 +43,17 @@ fn something_else_in_the_place_of_the_progress_file_is_shown_and_in_no_features_
 }
 
 #[test]
+fn a_git_directory_that_cannot_be_written_is_no_fault_of_the_request() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    // A directory in the place of the lock stops also a user who may write everywhere.
+    let lock = world.project.root().join(".git/config.lock");
+    fs::create_dir(&lock).unwrap();
+    world.run().exits(4).says("config.lock");
+    fs::remove_dir(&lock).unwrap();
+    world.run().exits(0);
+}
+
+#[test]
 fn directories_of_the_data_directory_can_be_links() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.project.set_sandbox("");

@@ -187,7 +187,7 @@ async fn come_to_rest(
         },
     };
     let engine = Engine::open(parts).await?;
-    let mut recorded = engine.recorded();
+    let mut changes = engine.changes();
     let project = ProjectRef { id: "p".into(), root };
     let input = Payload::of(&ProjectInput { project, memory: None });
     let workflow = ProjectWorkflow::NAME.into();
@@ -197,7 +197,7 @@ async fn come_to_rest(
         let stuck = engine.stuck();
         ensure!(stuck.is_empty(), "stuck: {stuck:?}");
         // What is missed is seen in the log.
-        let _ = recorded.recv().await;
+        let _ = changes.recv().await;
     }
     engine.stop().await;
     Ok(())

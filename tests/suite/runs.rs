@@ -324,10 +324,10 @@ async fn who_subscribes_during_a_commit_gets_its_events() {
             .await;
     engine.start(new_run("r", "quick", "")).await.unwrap();
     until("its end is being written", async || store.appends() == 2).await;
-    let mut recorded = engine.recorded();
+    let mut changes = engine.changes();
     let summary = store.summary(&id("r")).await.unwrap().unwrap();
     assert!(!summary.status.is_terminal(), "the reader does not see the end in the store");
     store.let_go();
-    let told = tokio::time::timeout(PATIENCE, recorded.recv()).await.unwrap().unwrap();
+    let told = tokio::time::timeout(PATIENCE, changes.recv()).await.unwrap().unwrap();
     assert_eq!(told.events[0].kind.name(), "RunCompleted");
 }

@@ -153,3 +153,33 @@ fn a_set_up_that_was_cut_is_not_built_upon() {
     world.run().exits(0);
     assert_eq!(world.project.marks().len(), 1, "nothing had to be mended");
 }
+
+/// A project whose check builds an ignored product. The first session removes its source, which a
+/// later one puts back.
+fn with_product(settings: &str) -> World {
+    let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, settings);
+    world.project.write(".gitignore", "product\n");
+    world.project.write("source", "source\n");
+    let list = world.project.read("feature_list.json");
+    let building = "test -e source && cp source product; test -e product && grep -q finished";
+    world.project.write("feature_list.json", &list.replace("grep -q finished", building));
+    let plan = "if [ \"$LONGHAUL_SESSION\" = 1 ]; then rm -f source; else echo again >source; fi\n";
+    world.project.write("plan/parser", plan);
+    world.project.commit("Build something");
+    world
+}
+
+#[test]
+fn what_earlier_checks_have_built_makes_no_check_pass() {
+    let world = with_product("");
+    world.run().exits(0);
+    assert_eq!(world.project.marks().len(), 2, "the first session is sent back");
+    assert_eq!(world.project.read("source"), "again\n");
+}
+
+#[test]
+fn ignored_files_that_the_project_keeps_stay() {
+    let world = with_product("[project]\nkeep_ignored = [\"product\"]\n");
+    world.run().exits(0);
+    assert_eq!(world.project.marks().len(), 1, "the product of the base is still there");
+}

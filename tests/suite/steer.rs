@@ -228,6 +228,43 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
     third.terminate();
 }
 
+/// An agent that goes on after a request to end, until the agents of all three features have one.
+const STUBBORN: &str = r#"
+place=$LONGHAUL_TEST_JOURNAL/..
+trap ': >"$place/told-$id"' TERM
+: >"$place/ready-$id"
+until [ -e "$place/told-parser" ] && [ -e "$place/told-shell" ] && [ -e "$place/told-table" ]; do
+    sleep 0.05 || :
+done
+: >"$place/together-$id"
+exit 0
+"#;
+
+#[test]
+fn the_agents_of_a_terminated_project_end_at_the_same_time() {
+    const FEATURES: [&str; 3] = ["parser", "shell", "table"];
+    let world = World::new(&FEATURES.map(|id| plain(id, &[], 1)), 0.0, "[project]\nparallel = 3\n");
+    for feature in FEATURES {
+        world.project.write(&format!("plan/{feature}"), STUBBORN);
+    }
+    world.project.commit("Be stubborn");
+    let mut run = world.begin("run");
+    let all = |what: &str| {
+        let there = |id: &str| world.project.place().join(format!("{what}-{id}")).exists();
+        FEATURES.into_iter().all(there)
+    };
+    until("all are at work", || all("ready"));
+    world.longhaul.call(&["terminate", &world.root, "--why", "enough"]).exits(0);
+    assert!(all("together"));
+    run.exits(3);
+    for feature in FEATURES {
+        let line = world.line(feature);
+        assert_eq!(line["status"], "cancelled", "{line}");
+        assert_eq!(line["reason"], "terminated by tester: enough");
+        assert_eq!((&line["sessions"], &line["step"]), (&json!(1), &Value::Null));
+    }
+}
+
 #[test]
 fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");

@@ -82,6 +82,21 @@ fn a_directory_that_is_not_there_is_named() {
 }
 
 #[test]
+fn branches_with_names_of_longhaul_are_refused_at_the_start() {
+    let world = world();
+    world.project.git(&["branch", "longhaul/parser"]);
+    let settings = world.project.read("longhaul.toml");
+    let own = settings.replacen("[project]", "[project]\ntarget = \"longhaul/parser\"", 1);
+    world.project.write("longhaul.toml", &own);
+    world.run().exits(2).says("the target `longhaul/parser` has a name of Longhaul's own branches");
+    world.project.write("longhaul.toml", &settings);
+    world.project.git(&["branch", "-m", "longhaul/parser", "longhaul"]);
+    world.run().exits(2).says("rename it: git branch -m longhaul NAME");
+    world.project.git(&["branch", "-d", "longhaul"]);
+    world.run().exits(0);
+}
+
+#[test]
 fn a_list_that_is_broken_is_said_to_be() {
     let world = world();
     world.run().exits(0);

@@ -19,7 +19,7 @@ use crate::project::Skipped;
 
 pub use overrides::Overrides;
 pub use plan::{Entry, Plan, PlanError};
-use state::Memory;
+use state::BatchRun;
 pub use state::{BatchInput, BatchView, EntryState};
 
 /// The workflow `batch`: one everlasting run for each batch.
@@ -51,7 +51,7 @@ pub struct Submit {
 
 /// The signal `now`: reports that a project has another state than the published one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Now {
+pub struct StateReport {
     /// The submission that the report refers to; a report on an earlier one is stale.
     pub submission: String,
     /// The name of the project in the plan.
@@ -65,7 +65,7 @@ impl Submit {
     pub const SIGNAL: &'static str = "submit";
 }
 
-impl Now {
+impl StateReport {
     /// The name of the signal.
     pub const SIGNAL: &'static str = "now";
 }
@@ -73,12 +73,12 @@ impl Now {
 #[async_trait]
 impl Workflow for BatchWorkflow {
     async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
-        let mut memory = Memory::from_input(input.read()?);
+        let mut run = BatchRun::from_input(input.read()?);
         loop {
-            memory.begin_what_may();
-            memory.publish(context).await?;
-            if context.commands() as usize > SEGMENT + 4 * memory.len() {
-                return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
+            run.start_ready_projects();
+            run.publish(context).await?;
+            if context.commands() as usize > SEGMENT + 4 * run.len() {
+                return Ok(Ending::ContinueAsNew(Payload::of(&run.into_input())));
             }
             let Some(Received::Signal { name, payload, from }) =
                 context.receive(&Filter::any(), None).await?
@@ -88,14 +88,14 @@ impl Workflow for BatchWorkflow {
             let skipped = match (name.as_str(), &from) {
                 (Submit::SIGNAL, None) => match payload.read() {
                     Ok(submit) => {
-                        memory.submit(submit);
+                        run.submit(submit);
                         continue;
                     }
                     Err(error) => format!("it cannot be read: {error}"),
                 },
-                (Now::SIGNAL, None) => match payload.read() {
+                (StateReport::SIGNAL, None) => match payload.read() {
                     Ok(now) => {
-                        memory.now(now);
+                        run.now(now);
                         continue;
                     }
                     Err(error) => format!("it cannot be read: {error}"),
@@ -108,7 +108,7 @@ impl Workflow for BatchWorkflow {
     }
 }
 
-impl Memory {
+impl BatchRun {
     /// Publishes the changed projects, then the batch.
     async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for name in self.take_changed() {

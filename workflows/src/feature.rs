@@ -9,13 +9,13 @@ mod approval;
 mod claim;
 mod edited;
 mod hosted;
+mod merge_lease;
 mod note;
 mod notice;
 mod outcome;
 mod retry;
 mod stage;
 mod steps;
-mod turn;
 mod work;
 
 use async_trait::async_trait;
@@ -29,11 +29,11 @@ use crate::finding::Finding;
 pub use admission::{BrokenBase, SessionEnded, SessionPermit, SessionRequest, SessionResult};
 pub use approval::{Approval, Awaited};
 pub use edited::Edited;
+pub use merge_lease::{MergeLease, MergeRequest};
 pub use note::Note;
-pub use outcome::{Brief, FeatureOutcome, FeatureProgress};
+pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
 pub use stage::Stage;
 pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
-pub use turn::{Ready, Turn};
 
 use retry::Try;
 use work::Work;
@@ -50,8 +50,8 @@ impl FeatureWorkflow {
 #[async_trait]
 impl Workflow for FeatureWorkflow {
     async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
-        let brief: Brief = input.read()?;
-        let mut work = Work::new(brief);
+        let input: FeatureInput = input.read()?;
+        let mut work = Work::new(input);
         let outcome = match feature(context, &mut work).await {
             Err(Stop::Failed(failure)) => work.blocked(failure.message),
             other => other?,
@@ -61,10 +61,10 @@ impl Workflow for FeatureWorkflow {
 }
 
 async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOutcome, Stop> {
-    if work.brief.anew {
+    if work.input.anew {
         claim::close(context, work).await?;
     }
-    if work.brief.claimed
+    if work.input.claimed
         && let Some(held) = claim::judge(context, work).await?
     {
         return Ok(work.passed_as_claimed(held.commit, held.waits_on_next));
@@ -86,7 +86,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
 
     // Unlanded work of an earlier run is checked before an agent is paid to do it again.
     let mut passed = None;
-    if (work.brief.claimed || work.brief.called_done) && worktree.has_work {
+    if (work.input.claimed || work.input.called_done) && worktree.has_work {
         passed = claim::gates_on_found(context, work).await?;
     }
     loop {
@@ -106,14 +106,14 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         }
         work.enter(context, Stage::TurnToMerge).await?;
         let files = work.files.clone();
-        let turn = turn::take(context, work, &files).await?;
+        let lease = merge_lease::acquire(context, work, &files).await?;
         work.enter(context, Stage::Merging).await?;
-        match integrate(context, work, &turn, &commit).await? {
+        match integrate(context, work, &lease, &commit).await? {
             Some((commit, waits_on_next)) => {
                 claim::close(context, work).await?;
                 return Ok(work.passed(commit, waits_on_next));
             }
-            None => turn::give_back(context, work).await?,
+            None => merge_lease::release(context, work).await?,
         }
     }
 }
@@ -130,12 +130,12 @@ struct Candidate {
 async fn integrate(
     context: &mut dyn Context,
     work: &mut Work,
-    turn: &Turn,
+    lease: &MergeLease,
     commit: &str,
 ) -> Result<Option<(String, Option<String>)>, Stop> {
     let at = context.now().await?;
     loop {
-        let merge = work.merge(commit, at, turn);
+        let merge = work.merge(commit, at, lease);
         let (merged, tip) = match context.call::<MergeCandidate>(merge).await? {
             Merged::Candidate {
                 commit: merged, tip, worktree, same, put_back, outside, ..
@@ -158,13 +158,13 @@ async fn integrate(
                 return Ok(None);
             }
         };
-        if let Some(failed) = failed_when_merged(context, work, turn, &merged).await? {
+        if let Some(failed) = failed_when_merged(context, work, lease, &merged).await? {
             work.take_failed_gate(&failed, Some(&tip));
             return Ok(None);
         }
         // The target moved while the gates ran (a person committed to it): the checked commit is
         // not the one that would land.
-        if let Some(landed) = turn::land(context, work, &tip, &merged.commit).await? {
+        if let Some(landed) = merge_lease::land(context, work, &tip, &merged.commit).await? {
             work.note_outside(&landed.outside);
             return Ok(Some((merged.commit, landed.waits_on_next)));
         }
@@ -176,20 +176,20 @@ async fn integrate(
 async fn failed_when_merged(
     context: &mut dyn Context,
     work: &mut Work,
-    turn: &Turn,
+    lease: &MergeLease,
     merged: &Candidate,
 ) -> Result<Option<Evidence>, Stop> {
     let Candidate { commit, worktree, same_as } = merged;
-    let checks = if same_as.is_some() && !work.brief.settings.merge.repeat_gates {
+    let checks = if same_as.is_some() && !work.input.settings.merge.repeat_gates {
         // The gates of the work go on with those of other features.
         let same_as = same_as.clone();
-        ChecksInput { same_as, ..work.merged_gates(&work.worktree, commit, turn) }
+        ChecksInput { same_as, ..work.merged_gates(&work.worktree, commit, lease) }
     } else {
         let setup = context.call::<RunSetup>(work.merged_setup(worktree, commit)).await?;
         if let Some(failed) = setup.failed() {
             return Ok(Some(failed.clone()));
         }
-        work.merged_gates(worktree, commit, turn)
+        work.merged_gates(worktree, commit, lease)
     };
     let checks = notice::checks(context, work, checks).await?;
     Ok(checks.failed().cloned())

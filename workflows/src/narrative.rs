@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use crate::contracts::{SessionInput, SessionReport};
 use crate::feature::{
-    Approval, FORKED_FROM, FeatureOutcome, FeatureProgress, Note, Ready, SessionEnded,
-    SessionPermit, SessionRequest, SessionResult, Turn,
+    Approval, FORKED_FROM, FeatureOutcome, FeatureProgress, MergeLease, MergeRequest, Note,
+    SessionEnded, SessionPermit, SessionRequest, SessionResult,
 };
 use crate::project::signal::{HALT, RELOAD, SYNC};
 use crate::projection::RunView;
@@ -326,12 +326,14 @@ fn signal(name: &str, payload: &Payload) -> String {
 
 fn known_signal(name: &str, payload: &Payload) -> Option<String> {
     Some(match name {
-        Ready::SIGNAL => format!("{} is ready to merge", payload.read::<Ready>().ok()?.feature),
-        Turn::GIVEN => match payload.read::<Turn>().ok()?.regression.len() {
+        MergeRequest::SIGNAL => {
+            format!("{} is ready to merge", payload.read::<MergeRequest>().ok()?.feature)
+        }
+        MergeLease::GRANTED => match payload.read::<MergeLease>().ok()?.regression.len() {
             0 => "it may merge now".into(),
             count => format!("it may merge now, {}", counted(count, "more check")),
         },
-        Turn::GIVEN_BACK => {
+        MergeLease::RELEASED => {
             format!("{} gives its turn to merge back", payload.read::<String>().ok()?)
         }
         SessionRequest::SIGNAL => {
@@ -359,12 +361,7 @@ fn known_signal(name: &str, payload: &Payload) -> Option<String> {
         },
         SYNC | RELOAD => "read the list again".into(),
         HALT => format!("halt{}", by(&payload.read::<RequestedBy>().ok()?)),
-        Note::SIGNAL => match payload.read::<Note>().ok()? {
-            Note::Text(text) => format!("a note for the agent: {text}"),
-            Note::Signed { text, by: name, why } => {
-                format!("a note for the agent: {text},{}", by(&RequestedBy { by: name, why }))
-            }
-        },
+        Note::SIGNAL => format!("a note for the agent: {}", payload.read::<Note>().ok()?.0),
         Approval::SIGNAL => {
             let Approval { approved, by: name, why, .. } = payload.read().ok()?;
             let word = if approved { "approved" } else { "denied" };

@@ -8,7 +8,6 @@ mod conflicts;
 mod ledger;
 mod list;
 mod marks;
-mod memory;
 mod order;
 mod publish;
 mod queue;
@@ -17,6 +16,7 @@ mod regression;
 mod repair;
 mod rollback;
 mod runs;
+mod state;
 mod sync;
 mod view;
 
@@ -26,15 +26,15 @@ use longhaul_engine::{
 };
 
 use crate::backlog::FeatureId;
-use crate::feature::{Brief, Edited, FeatureWorkflow, Ready, Turn};
+use crate::feature::{Edited, FeatureInput, FeatureWorkflow, MergeLease, MergeRequest};
 
-pub use back::{Forked, Unblock};
+pub use back::Forked;
 pub use breaker::SessionsPaused;
-use memory::{Memory, Outgoing};
-pub use memory::{NO_CHECK, ProjectInput};
-use order::Order;
-pub use order::{Held, Skipped};
+use order::{AfterSync, Order};
+pub use order::{HeldRuns, Skipped, SyncRequest};
 pub use rollback::{Rollback, RollbackView};
+pub use state::{NO_CHECK, ProjectInput};
+use state::{PendingSend, ProjectRun};
 pub use view::{BacklogView, FeatureView, Phase, ProjectSummary};
 
 /// The workflow `project`: one everlasting run for each project.
@@ -44,7 +44,7 @@ pub struct ProjectWorkflow;
 /// The signals of a project.
 pub mod signal {
     /// Read the list and the settings again, and resume if halted. Content: an id, published as
-    /// `synced` when done.
+    /// `synced` when done; or [`SyncRequest`](super::SyncRequest).
     pub const SYNC: &str = "sync";
     /// Read the list and the settings again, and stay halted if halted, because no person asked to
     /// resume. Content as of `sync`.
@@ -60,9 +60,9 @@ pub mod signal {
     pub const LABEL: &str = "label";
     /// Block a feature; content: `[feature, reason]`.
     pub const BLOCK: &str = "block";
-    /// Retry a blocked feature; content: its id, or [`Unblock`](super::Unblock).
+    /// Retry a blocked feature; content: its id.
     pub const UNBLOCK: &str = "unblock";
-    /// Feature runs are held: paused, parked, stuck. Content: [`Held`](super::Held), all of them.
+    /// Feature runs are held: paused, parked, stuck. Content: [`HeldRuns`](super::Held), all of them.
     /// Only the merge order depends on it.
     pub const HELD: &str = "held";
 }
@@ -82,28 +82,28 @@ impl ProjectWorkflow {
 #[async_trait]
 impl Workflow for ProjectWorkflow {
     async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
-        let mut memory = Memory::from_input(input.read()?)?;
+        let mut run = ProjectRun::from_input(input.read()?)?;
         loop {
-            memory.dispatch(context).await?;
-            memory.publish(context).await?;
-            if context.commands() as usize > SEGMENT + memory.len() {
-                return Ok(Ending::ContinueAsNew(Payload::of(&memory.into_input())));
+            run.dispatch(context).await?;
+            run.publish(context).await?;
+            if context.commands() as usize > SEGMENT + run.len() {
+                return Ok(Ending::ContinueAsNew(Payload::of(&run.into_input())));
             }
-            match context.receive(&Filter::any(), memory.wake_in()).await? {
-                Some(received) => memory.take(context, received).await?,
-                None => memory.sync_again(context).await?,
+            match context.receive(&Filter::any(), run.wake_in()).await? {
+                Some(received) => run.take(context, received).await?,
+                None => run.sync_again(context).await?,
             }
         }
     }
 }
 
-impl Memory {
-    /// Sends pending messages, starts features, and grants merge turns.
+impl ProjectRun {
+    /// Sends pending messages, starts features, and grants merge lease.
     async fn dispatch(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for outgoing in std::mem::take(&mut self.outbox) {
             match outgoing {
-                Outgoing::Cancel(run, request) => context.cancel(run, &request).await?,
-                Outgoing::Edited(run, edited) => {
+                PendingSend::Cancel(run, request) => context.cancel(run, &request).await?,
+                PendingSend::Edited(run, edited) => {
                     context.signal(run, Edited::SIGNAL, &edited).await?;
                 }
             }
@@ -117,8 +117,8 @@ impl Memory {
             let labels = self.labels.clone();
             context.start(Child { run, workflow: FeatureWorkflow::NAME, input, labels }).await?;
         }
-        while let Some((run, turn)) = self.next_turn() {
-            context.signal(run, Turn::GIVEN, &turn).await?;
+        while let Some((run, lease)) = self.next_lease() {
+            context.signal(run, MergeLease::GRANTED, &lease).await?;
         }
         if self.waits_on_next.is_some() && self.is_idle() && !self.followed {
             self.follow(context).await?;
@@ -154,15 +154,15 @@ impl Memory {
             );
         };
         match name.as_str() {
-            Ready::SIGNAL => match payload.read::<Ready>() {
+            MergeRequest::SIGNAL => match payload.read::<MergeRequest>() {
                 Ok(_) if self.is_ending(&feature) => {}
                 Ok(ready) => {
                     self.admissions.conflicts.learn(&feature, &ready.files);
-                    self.queue.add(Ready { feature, ..ready });
+                    self.queue.add(MergeRequest { feature, ..ready });
                 }
                 Err(error) => self.skip(name, Some(run), format!("it cannot be read: {error}")),
             },
-            Turn::GIVEN_BACK => self.queue.give_back(&feature),
+            MergeLease::RELEASED => self.queue.release(&feature),
             _ => self.skip(name, Some(run), "a run cannot send it to a project".into()),
         }
     }
@@ -174,7 +174,11 @@ impl Memory {
 
     async fn follow_order(&mut self, context: &mut dyn Context, order: Order) -> Result<(), Stop> {
         match order {
-            Order::Sync(id, then) => return self.sync(context, id, then).await,
+            Order::Sync(sync) => {
+                self.only = sync.only;
+                return self.sync(context, sync.id, AfterSync::GoOn).await;
+            }
+            Order::Reload(id) => return self.sync(context, id, AfterSync::Stay).await,
             Order::Halt(request) => self.halt(request),
             Order::Moved(root) => self.project.root = root,
             Order::Override(overrides) => self.overrides = *overrides,
@@ -184,18 +188,18 @@ impl Memory {
             Order::Fork(forked) => self.take_fork(&forked),
             Order::Rollback(rollback) => self.take_rollback(rollback),
             Order::Held(held) => {
-                context.set(Held::KEY, &held).await?;
+                context.set(HeldRuns::KEY, &held).await?;
                 self.held = held.runs;
             }
         }
         Ok(())
     }
 
-    fn brief(&self, feature: &FeatureId) -> Result<Brief, Stop> {
+    fn brief(&self, feature: &FeatureId) -> Result<FeatureInput, Stop> {
         let unknown = || {
             longhaul_engine::Failure::terminal(format!("feature {feature} is not in the backlog"))
         };
-        Ok(Brief {
+        Ok(FeatureInput {
             project: self.project.clone(),
             target: self.target.clone(),
             feature: self.backlog.feature(feature).ok_or_else(unknown)?.clone(),

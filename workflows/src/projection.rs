@@ -12,9 +12,9 @@ pub use audit::{Action, AuditEntry, MailboxEntry};
 pub use conversation::{ModelUse, Sealing, SessionView};
 pub use project::ProjectView;
 pub use run::{
-    ActivityCounts, Candidate, CheckRun, FailureClass, LastFailure, RunView, Segment, SegmentCause,
-    Tested, Waits,
+    ActivityCounts, Candidate, CheckRun, CurrentWait, FailureClass, LastFailure, LastTested,
+    RunView, Segment, SegmentCause,
 };
 pub use session::{Session, SessionState, Step};
 pub use state::{ProjectState, State};
-pub use transcript::{Said, TranscriptEntry};
+pub use transcript::{TranscriptContent, TranscriptEntry};

@@ -209,7 +209,7 @@ pub fn summary(problem: &Problem) -> String {
 }
 
 /// The problem, for an agent.
-pub fn problem_text(problem: &Problem) -> String {
+pub(crate) fn problem_text(problem: &Problem) -> String {
     match problem {
         Problem::CheckFailed { evidence, merged_with: None } => failed_check(evidence),
         Problem::CheckFailed { evidence, merged_with: Some(tip) } if evidence.is_setup => format!(

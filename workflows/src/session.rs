@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
     AgentFacts, AgentOutcome, BeginInput, BeginSession, Begun, Block, CallModel, EndInput,
-    EndSession, Handoff, ModelAnswer, ModelStop, OutsideChange, RunSession, SealInput,
+    EndSession, Handoff, ModelAnswer, ModelStop, OutsideChange, ReadUse, RunSession, SealInput,
     SessionEnding, SessionInput, SessionReport, Summary, Tampering, ToolCall,
 };
 use crate::feature::Note;
@@ -86,8 +86,7 @@ impl Workflow for SessionWorkflow {
     async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
         let start: SessionStart = input.read()?;
         if start.session.agent.driver != Driver::Api {
-            let report = context.call::<RunSession>(start.session).await?;
-            return Ok(Ending::Complete(Payload::of(&report)));
+            return run_program(context, start).await;
         }
         let mut session = Session::new(start);
         let ending = match session.run(context).await {
@@ -106,9 +105,38 @@ impl Workflow for SessionWorkflow {
     }
 }
 
+/// A session of an agent that is a program.
+async fn run_program(context: &mut dyn Context, start: SessionStart) -> Result<Ending, Stop> {
+    let session = start.session;
+    match context.call::<RunSession>(session.clone()).await {
+        Ok(report) => Ok(Ending::Complete(Payload::of(&report))),
+        Err(Stop::Cancelled) if session.agent.driver != Driver::Command => {
+            let project = session.project.id.clone();
+            let used = context.call::<ReadUse>(session).await?;
+            report_use(context, project, used).await?;
+            Err(Stop::Cancelled)
+        }
+        Err(stop) => Err(stop),
+    }
+}
+
+/// Reports what a session has used to its project, whatever becomes of its feature run.
+async fn report_use(
+    context: &mut dyn Context,
+    project: String,
+    used: Resources,
+) -> Result<(), Stop> {
+    match RunId::new(project) {
+        Ok(project) if used != Resources::default() => {
+            context.signal(project, SessionUsed::SIGNAL, &SessionUsed { used }).await
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The signal `session_used` to the project: what a session has used, with its sub-agents that
-/// ended. A session sends it when it ends; a sub-agent only if it is cancelled, because then its
-/// session cannot count it.
+/// ended. A session of the built-in agent sends it when it ends; a sub-agent, and a session of
+/// another agent, only if it is cancelled: otherwise its report says it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionUsed {
     /// What it has used.
@@ -294,16 +322,8 @@ impl Session {
         Ok(ending)
     }
 
-    /// Reports what it has used to its project, whatever becomes of its feature run.
     async fn report_use(&self, context: &mut dyn Context) -> Result<(), Stop> {
-        let used = self.progress.used();
-        let project = RunId::new(self.start.session.project.id.clone());
-        match project {
-            Ok(project) if used != Resources::default() => {
-                context.signal(project, SessionUsed::SIGNAL, &SessionUsed { used }).await
-            }
-            _ => Ok(()),
-        }
+        report_use(context, self.start.session.project.id.clone(), self.progress.used()).await
     }
 
     /// What it may still use.
@@ -334,9 +354,9 @@ impl Session {
     fn take_note(&mut self, received: &Received) {
         if let Received::Signal { name, payload, .. } = received
             && name == Note::SIGNAL
-            && let Ok(note) = payload.read::<Note>()
+            && let Ok(Note(text)) = payload.read()
         {
-            self.guidance.push(note.into_text());
+            self.guidance.push(text);
         }
     }
 
@@ -347,6 +367,7 @@ impl Session {
         ending: SessionEnding,
     ) -> Result<SessionReport, Stop> {
         self.progress.phase = SessionPhase::Shutdown;
+        self.progress.ending = Some(ending.clone());
         self.publish(context).await?;
         let mut notes = self.summary.document();
         if self.begun.is_some() {
@@ -431,14 +452,12 @@ fn successor(session: &RunId, rejected: u32) -> Option<RunId> {
     RunId::new(format!("{parent}/{}", number.checked_add(rejected)?.checked_add(1)?)).ok()
 }
 
-/// Cancels a child and waits for its end.
-pub(crate) async fn end_child(context: &mut dyn Context, child: &RunId) -> Result<(), Stop> {
-    let request = RequestedBy { by: "longhaul".into(), why: "its parent is cancelled".into() };
-    context.cancel(child.clone(), &request).await?;
-    loop {
-        let received = context.receive(&Filter::any(), None).await?;
-        if matches!(received, Some(Received::ChildEnded { run, .. }) if run == *child) {
-            return Ok(());
-        }
-    }
+/// Asks a child to cancel; the parent then waits for its end.
+pub(crate) async fn cancel_child(
+    context: &mut dyn Context,
+    child: &RunId,
+    why: &str,
+) -> Result<(), Stop> {
+    let request = RequestedBy { by: "longhaul".into(), why: why.into() };
+    context.cancel(child.clone(), &request).await
 }

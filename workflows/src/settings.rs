@@ -54,6 +54,10 @@ pub struct ProjectSettings {
     pub setup: String,
     /// The timeout of the set-up script.
     pub setup_timeout: Seconds,
+    /// Patterns, as in `.gitignore`, of ignored files that stay in the tree of the checks from one
+    /// commit to the next, such as `target/`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keep_ignored: Vec<String>,
     /// The most features in progress at once.
     pub parallel: u32,
     /// Globs of further files that an agent may not change.
@@ -77,6 +81,7 @@ impl Default for ProjectSettings {
             list: "feature_list.json".into(),
             setup: "init.sh".into(),
             setup_timeout: Seconds(600),
+            keep_ignored: Vec::new(),
             parallel: 4,
             protected: Vec::new(),
             pass_env: Vec::new(),

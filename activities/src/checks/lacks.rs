@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path};
 
-use longhaul_workflows::contracts::Lacks;
+use longhaul_workflows::contracts::UnmetNeed;
 
 /// The exit codes of a shell that cannot run a command.
 const CANNOT_RUN: [i32; 2] = [126, 127];
@@ -16,7 +16,7 @@ pub(super) fn of(
     tree: &Path,
     is_protected: impl Fn(&Path) -> bool,
     search: &OsStr,
-) -> Option<Lacks> {
+) -> Option<UnmetNeed> {
     let is_parted = |letter: char| letter.is_whitespace() || ";&|()<>\"'`=".contains(letter);
     let words = command.split(is_parted).filter(|word| !word.is_empty());
     let missing = words.map(|word| Path::new(word.trim_start_matches("./"))).find(|path| {
@@ -25,7 +25,7 @@ pub(super) fn of(
             && tree.join(path).symlink_metadata().is_err()
     });
     if let Some(path) = missing {
-        return Some(Lacks::File { path: path.to_string_lossy().into_owned() });
+        return Some(UnmetNeed::File { path: path.to_string_lossy().into_owned() });
     }
     let program = command.split_whitespace().next()?;
     let is_name = program.chars().all(|letter| letter.is_alphanumeric() || "_.+-".contains(letter));
@@ -34,7 +34,7 @@ pub(super) fn of(
     };
     let is_found = std::env::split_paths(search).any(|dir| is_program(&dir.join(program)));
     let cannot_run = exit_code.is_some_and(|code| CANNOT_RUN.contains(&code));
-    (cannot_run && is_name && !is_found).then(|| Lacks::Program { name: program.to_owned() })
+    (cannot_run && is_name && !is_found).then(|| UnmetNeed::Program { name: program.to_owned() })
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn expect(command: &str, exit_code: i32, expected: Option<&Lacks>) {
+    fn expect(command: &str, exit_code: i32, expected: Option<&UnmetNeed>) {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir(tree.path().join("acceptance")).unwrap();
         std::fs::write(tree.path().join("acceptance/there.sh"), "").unwrap();
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_missing_protected_file_is_found_in_any_word() {
-        let file = |path: &str| Some(Lacks::File { path: path.into() });
+        let file = |path: &str| Some(UnmetNeed::File { path: path.into() });
         expect("sh acceptance/login.sh", 2, file("acceptance/login.sh").as_ref());
         expect("cd x && ./acceptance/a.sh; true", 127, file("acceptance/a.sh").as_ref());
         expect("run --with=acceptance/a.sh", 1, file("acceptance/a.sh").as_ref());
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_a_bare_name_outside_of_the_search_path() {
-        let program = Some(Lacks::Program { name: "no-such-program".into() });
+        let program = Some(UnmetNeed::Program { name: "no-such-program".into() });
         expect("no-such-program --test", 127, program.as_ref());
         expect("no-such-program", 1, None);
         expect("./target/app", 127, None);

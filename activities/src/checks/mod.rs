@@ -44,7 +44,7 @@ enum Mode {
 }
 
 /// The variable with the directory of held-out checks, set for these checks only.
-pub const HELD_OUT_VARIABLE: &str = "LONGHAUL_HIDDEN";
+pub(crate) const HELD_OUT_VARIABLE: &str = "LONGHAUL_HIDDEN";
 
 const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that there is one.";
 
@@ -212,7 +212,7 @@ impl ChecksHandler {
         let commit = tree.at()?;
         let guard = tree.guard(&commit, &input.protected).await?;
         let is_set_up = report.failed().is_none();
-        tree.forget_checks()?;
+        tree.begin_checks()?;
         for &check in checks {
             let goes_on = match mode {
                 Mode::Gates => report.failed().is_none(),

@@ -25,7 +25,7 @@ use git_dirs::GitDirs;
 /// Directories that a sandbox replaces, so that needed paths in them must be named.
 const REPLACED: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
 /// The name for running without a sandbox.
-pub const NONE: &str = "none";
+pub(crate) const NONE: &str = "none";
 
 /// The directory of a program, and the directories around it.
 #[derive(Debug, Clone, Copy)]

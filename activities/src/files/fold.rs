@@ -9,7 +9,7 @@ use longhaul_engine::{Event, Position, RunId};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 use longhaul_workflows::narrative::Kind;
 use longhaul_workflows::project::FeatureView;
-use longhaul_workflows::projection::Tested;
+use longhaul_workflows::projection::LastTested;
 
 use super::hosted::HostedSessions;
 use super::project::ProjectRun;
@@ -34,8 +34,8 @@ pub(super) struct Fold {
     pub(super) last_at: Option<DateTime<Utc>>,
     /// The sessions in the order of their start: run, and index in the run.
     numbers: BTreeMap<(DateTime<Utc>, RunId, Position), usize>,
-    tested: BTreeMap<FeatureId, Tested>,
-    landed: BTreeMap<FeatureId, Tested>,
+    tested: BTreeMap<FeatureId, LastTested>,
+    landed: BTreeMap<FeatureId, LastTested>,
 }
 
 /// An entry of the history.

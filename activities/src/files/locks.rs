@@ -31,6 +31,7 @@ pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option
 
 /// Timeout of the lock for projectors: a stopped holder must not block them.
 pub(crate) const LIST_PATIENCE: Duration = Duration::from_secs(5);
+/// The polling interval: file locks have no wait with a timeout.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Waits for the lock of the feature list at `root`; after the timeout, continues without it. Held

@@ -24,6 +24,7 @@
 //! `feature_started`, `worktree_opened`, `setup_passed`, `baseline_passed`, `merged`, `landed`,
 //! `worktree_closed`, `attempt_failed`, `list_problem`.
 
+mod access;
 mod error;
 mod fold;
 mod hosted;
@@ -47,6 +48,8 @@ use std::sync::Arc;
 use longhaul_engine::{RunId, RunReader};
 use tokio::sync::Mutex;
 
+pub use access::remove_all;
+pub(crate) use access::{give_access, give_reading};
 pub use error::FilesError;
 use error::FirstError;
 pub(crate) use locks::{LIST_PATIENCE, files_lock};

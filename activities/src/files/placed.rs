@@ -94,7 +94,11 @@ pub fn read_text(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Str
 }
 
 /// At most the last `limit` bytes; `None`: no such file.
-pub fn read_end(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Vec<u8>>, Unreadable> {
+pub(crate) fn read_end(
+    path: &Path,
+    links: Links<'_>,
+    limit: u64,
+) -> Result<Option<Vec<u8>>, Unreadable> {
     let Some((mut file, length)) = open(path, links)? else { return Ok(None) };
     let mut content = Vec::new();
     let read = file.seek(SeekFrom::Start(length.saturating_sub(limit)));

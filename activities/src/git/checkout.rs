@@ -1,6 +1,7 @@
 //! Moves a branch that the user may have checked out. The user's changes are never overwritten.
 
 use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use longhaul_engine::Failure;
 use super::command::{Git, is_contention};
 use super::damage::damaged_index;
 use super::files;
-use super::names::head_ref;
+use super::names::{NEXT, head_ref};
 use super::own_files::stage;
 use super::refs::Repository;
 use super::repository::{checked_out, git_dir, operation_in};
@@ -34,8 +35,8 @@ pub(super) struct Step<'a> {
     pub(super) branch: &'a str,
     pub(super) from: &'a str,
     pub(super) to: &'a str,
-    /// Files that Longhaul itself writes in the checkout: changes in them are kept and never block
-    /// the move.
+    /// Files and directories that Longhaul itself writes in the checkout: changes in them are kept
+    /// and never block the move.
     pub(super) own_files: &'a [&'a str],
     /// Whether the move goes backward, by a person's request.
     pub(super) back: bool,
@@ -45,7 +46,7 @@ pub(super) struct Step<'a> {
 #[derive(Debug, Default)]
 struct Changes {
     /// Changed files that Longhaul writes.
-    own: HashSet<String>,
+    own: HashSet<Vec<u8>>,
     /// All other changed files.
     foreign: Vec<Vec<u8>>,
 }
@@ -53,11 +54,13 @@ struct Changes {
 impl Repository {
     /// The checkouts of a branch. A work tree whose directory is gone does not count.
     pub(super) async fn checkouts_of(&self, branch: &str) -> Result<Vec<PathBuf>, Failure> {
+        let wanted = self.end_of(head_ref(branch)).await?;
         if let Some(on) = self.branch_of_only_checkout() {
-            return Ok(if on == head_ref(branch) { vec![self.root.clone()] } else { Vec::new() });
+            let is_on = self.end_of(on).await? == wanted;
+            return Ok(if is_on { vec![self.root.clone()] } else { Vec::new() });
         }
         let listed = self.git().args(["worktree", "list", "--porcelain", "-z"]).run().await?;
-        let wanted = format!("branch {}", head_ref(branch));
+        let wanted = format!("branch {wanted}");
         let mut found = Vec::new();
         let mut path = PathBuf::new();
         for line in files::nul_separated(&listed.stdout) {
@@ -68,6 +71,21 @@ impl Repository {
             }
         }
         Ok(found)
+    }
+
+    /// The ref that a symbolic ref points to; any other ref itself. `longhaul/next` is Longhaul's own:
+    /// a symbolic ref in its place is not followed.
+    async fn end_of(&self, name: String) -> Result<String, Failure> {
+        if name == head_ref(NEXT) {
+            return Ok(name);
+        }
+        // Most refs are files with an object name; git need not be started for them.
+        let loose = files::read(&self.common.join(&name)).ok().flatten();
+        if loose.is_some_and(|bytes| !bytes.starts_with(b"ref:")) {
+            return Ok(name);
+        }
+        let pointed = self.git().args(["symbolic-ref", "--quiet"]).arg(&name).find().await?;
+        Ok(pointed.unwrap_or(name))
     }
 
     /// The ref checked out in a repository with one checkout; `None` if there are more, or only git
@@ -84,6 +102,8 @@ impl Repository {
     /// Moves a branch forward, with its checkout if it has one. The caller holds the repository
     /// lock.
     pub(super) async fn advance(&self, step: Step<'_>) -> Result<Moved, Failure> {
+        let end = self.end_of(head_ref(step.branch)).await?;
+        let step = Step { branch: end.strip_prefix("refs/heads/").unwrap_or(step.branch), ..step };
         if !step.back && !self.is_ancestor(step.from, step.to).await? {
             return Err(super::land::stale(format!(
                 "`{}` is at {}, which is not an ancestor of {}",
@@ -153,8 +173,7 @@ impl Repository {
             stage(checkout, back).await?;
             return outcome;
         }
-        let is_edited =
-            |change: &&Change| changes.own.contains(files::shown(&change.path).as_str());
+        let is_edited = |change: &&Change| changes.own.contains(&change.path);
         for change in own.iter().filter(|change| !is_edited(change)) {
             self.bring(checkout, change).await?;
         }
@@ -211,12 +230,15 @@ impl Repository {
         let mut changes = Changes::default();
         for line in files::nul_separated(&status.stdout).filter(|line| line.len() > 3) {
             let (state, path) = (&line[..2], &line[3..]);
-            let own = step.own_files.iter().find(|file| file.as_bytes() == path);
-            match own {
-                Some(file) if state != b" D" && is_one_change(checkout, state, file).await? => {
-                    changes.own.insert((*file).to_owned());
-                }
-                _ => changes.foreign.push(path.to_owned()),
+            let can_be_own = step.own_files.iter().any(|own| covers(own, path)) && state != b" D";
+            if can_be_own && is_one_change(checkout, state, path).await? {
+                changes.own.insert(path.to_owned());
+                continue;
+            }
+            // One change of the user blocks the move: git is not asked about each further one.
+            let is_blocked = !changes.foreign.is_empty();
+            if is_blocked || state != b" M" || !is_filtered(checkout, path).await? {
+                changes.foreign.push(path.to_owned());
             }
         }
         Ok(changes)
@@ -309,18 +331,40 @@ fn refusal(checkout: &Path, stderr: &str) -> String {
     )
 }
 
+/// Whether a file of Longhaul's, or a directory of its files, covers a path.
+pub(super) fn covers(own: &str, path: &[u8]) -> bool {
+    let rest = path.strip_prefix(own.as_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}
+
 /// Whether the index version of a file equals HEAD or the file itself.
-async fn is_one_change(checkout: &Path, state: &[u8], file: &str) -> Result<bool, Failure> {
+async fn is_one_change(checkout: &Path, state: &[u8], path: &[u8]) -> Result<bool, Failure> {
     match state {
         b" M" | b"M " => Ok(true),
         b"MM" => {
-            Git::at(checkout).args(["diff", "--no-ext-diff", "--quiet", "--", file]).answer().await
+            let diff = Git::at(checkout).args(["diff", "--no-ext-diff", "--quiet", "--"]);
+            diff.arg(files::path_of(path)).answer().await
         }
         _ => Ok(false),
     }
 }
 
-fn named(paths: &[Vec<u8>]) -> String {
+/// Whether a file has the bytes and the mode of the index, so that only a filter or a conversion of
+/// line ends makes git report it as changed. Git still does not overwrite it.
+async fn is_filtered(checkout: &Path, path: &[u8]) -> Result<bool, Failure> {
+    let file = files::path_of(path);
+    let Ok(metadata) = std::fs::symlink_metadata(checkout.join(file)) else { return Ok(false) };
+    if !metadata.is_file() {
+        return Ok(false);
+    }
+    let mode = if metadata.permissions().mode() & 0o100 == 0 { "100644" } else { "100755" };
+    let hash = Git::at(checkout).args(["hash-object", "--no-filters", "--"]).arg(file);
+    let entry = Git::at(checkout).args(["ls-files", "--stage", "-z", "--"]).arg(file);
+    let expected = format!("{mode} {} 0\t", hash.text().await?);
+    Ok(entry.run().await?.stdout.starts_with(expected.as_bytes()))
+}
+
+pub(super) fn named(paths: &[Vec<u8>]) -> String {
     const SHOWN: usize = 3;
     let names: Vec<String> = paths.iter().take(SHOWN).map(|path| files::shown(path)).collect();
     let more = paths.len().saturating_sub(SHOWN);

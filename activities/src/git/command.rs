@@ -14,6 +14,7 @@ use tokio::process::{Child, Command};
 
 use super::damage::Place;
 use super::hang::{Group, stuck};
+use crate::files::give_access;
 use crate::machine::{self, Operation};
 use crate::process::until_stuck;
 
@@ -28,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Settings of every command. Hooks and helpers of the repository must not run: an agent may have
 /// set them.
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 14] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.safecrlf=false",
@@ -44,6 +45,8 @@ const SETTINGS: [&str; 13] = [
     // Milliseconds to wait for another git process before giving up.
     "core.filesRefLockTimeout=2000",
     "core.packedRefsTimeout=5000",
+    // Every command sets a file of grafts.
+    "advice.graftFileDeprecated=false",
 ];
 
 /// The variables that git inherits from Longhaul's environment; filters in a user's configuration
@@ -114,6 +117,7 @@ pub(super) struct Finished {
     stderr: String,
     shown: String,
     dir: PathBuf,
+    work_tree: Option<PathBuf>,
     /// The absolute paths in its arguments and variables.
     named: Vec<PathBuf>,
 }
@@ -200,7 +204,8 @@ impl Git {
             )));
         }
         let stderr = String::from_utf8_lossy(&stderr).into_owned();
-        Ok(Finished { status, stdout, stderr, shown, dir: self.dir, named })
+        let work_tree = self.work_tree;
+        Ok(Finished { status, stdout, stderr, shown, dir: self.dir, work_tree, named })
     }
 
     /// Runs the command; any exit code but 0 is a failure.
@@ -294,16 +299,36 @@ impl Finished {
         self.stderr.trim()
     }
 
-    /// The failure for a command that ended with an unexpected exit code.
+    /// Whether it could not read a file or a directory; it may have left that out without a failure.
+    pub(super) fn was_denied(&self) -> bool {
+        self.stderr.contains(": Permission denied")
+    }
+
+    /// The failure for a command that ended with an unexpected exit code. Rights that files of its
+    /// work tree lack are given back, so that the next attempt succeeds.
     pub(super) fn failure(&self) -> Failure {
         let message = format!("{}: {}: {}", self.shown, self.status, excerpt(&self.stderr));
         if is_contention(&self.stderr) {
             return Failure::retryable(message);
         }
+        if let Some(given) = self.give_access() {
+            return Failure::retryable(format!("{message}; {given}"));
+        }
         match self.machine_cause() {
             Some(cause) => Failure::machine(format!("{cause}: {message}")),
             None => Failure::terminal(message),
         }
+    }
+
+    /// Gives the owner of a work tree the rights back that a program took from its files, if that was
+    /// the cause. Returns what was done.
+    fn give_access(&self) -> Option<String> {
+        let work_tree = self.work_tree.as_deref()?;
+        let is_cause = self.was_denied() && give_access(work_tree);
+        is_cause.then(|| {
+            let work_tree = work_tree.display();
+            format!("files in {work_tree} had no rights for their owner; they have them back")
+        })
     }
 
     /// The machine's fault behind the failure, if there is one. Git does not always report a full
@@ -333,13 +358,20 @@ pub(super) fn is_contention(stderr: &str) -> bool {
     locked || moved || raced
 }
 
-/// The first line, usually the cause, and the last lines.
+/// The first line, usually the cause, and the last lines; hints only if there is nothing else.
 fn excerpt(stderr: &str) -> String {
     let mut lines: Vec<&str> = stderr.trim().lines().collect();
+    if lines.iter().any(|line| !is_hint(line)) {
+        lines.retain(|line| !is_hint(line));
+    }
     if lines.len() > ERROR_LINES {
         lines.splice(1..=lines.len() - ERROR_LINES, ["..."]);
     }
     lines.join("\n")
+}
+
+fn is_hint(line: &str) -> bool {
+    line.starts_with("hint:")
 }
 
 fn cannot_start(error: &std::io::Error, dir: &Path) -> Failure {
@@ -413,6 +445,12 @@ mod tests {
         ] {
             assert_eq!(is_contention(stderr), expected, "{stderr}");
         }
+    }
+
+    #[test]
+    fn a_hint_does_not_hide_the_cause() {
+        assert_eq!(excerpt("hint: a\nhint:\nfatal: cause\nhint: b\n"), "fatal: cause");
+        assert_eq!(excerpt("hint: a\n"), "hint: a");
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod index;
 mod linked;
 mod packed;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
@@ -176,10 +177,18 @@ fn empty_objects(objects: &Path) -> impl Iterator<Item = PathBuf> {
     let is_fan_out = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == 2);
     let files =
         entries(objects).filter(is_fan_out).flat_map(|dir| entries(&dir).collect::<Vec<_>>());
-    files.filter(|file| {
+    // Git leaves temporary files, too, which it removes itself.
+    let objects = files.filter(|file| file.file_name().is_some_and(is_rest_of_object_name));
+    objects.filter(|file| {
         let found = std::fs::symlink_metadata(file);
         found.is_ok_and(|found| is_special(&found) || found.is_file() && found.len() == 0)
     })
+}
+
+/// Whether a file in a fan-out directory has the name of an object, without the two first digits.
+fn is_rest_of_object_name(name: &OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    matches!(bytes.len(), 38 | 62) && bytes.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// The first pipe, socket or device among the loose objects.

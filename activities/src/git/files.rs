@@ -87,15 +87,7 @@ fn ordinary() -> fs::Permissions {
 /// Removes a file or a directory tree; succeeds if nothing exists. A symbolic link is removed,
 /// never followed.
 pub(super) fn remove(path: &Path) -> Result<(), Failure> {
-    let outcome = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match outcome {
-        Err(error) if !is_missing(&error) => Err(failed("remove", path, &error)),
-        _ => Ok(()),
-    }
+    crate::files::remove_all(path).map_err(|error| failed("remove", path, &error))
 }
 
 /// The absolute path, with links resolved.
@@ -130,8 +122,4 @@ pub(super) fn path_of(bytes: &[u8]) -> &Path {
 /// A path for display.
 pub(super) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use longhaul_engine::Failure;
 
+use super::checkout::covers;
 use super::command::Git;
 use super::files;
 use super::own_files::{Move, stage};
@@ -28,9 +29,8 @@ impl Repository {
             _ => return Ok(()),
         };
         let mut changes = self.changes(&interrupted.from, &interrupted.to).await?;
-        let is_own = |change: &Change| {
-            interrupted.own_files.iter().any(|file| file.as_bytes() == change.path)
-        };
+        let is_own =
+            |change: &Change| interrupted.own_files.iter().any(|file| covers(file, &change.path));
         let own: Vec<Change> = changes.extract_if(.., |change| is_own(change)).collect();
         let of_head = own.iter().map(|change| {
             (change.path.as_slice(), if is_there { &change.after } else { &change.before })

@@ -5,7 +5,7 @@ use longhaul_engine::{Failure, FailureKind, Probe};
 use longhaul_workflows::contracts::{FollowInput, Land, LandInput, Landed};
 
 use super::checkout::{Moved, Step};
-use super::names::{NEXT, PROGRESS_FILE, head_ref};
+use super::names::{NEXT, OWN_DIR, PROGRESS_FILE, head_ref};
 use super::refs::Repository;
 use super::tip::TipState;
 
@@ -110,7 +110,7 @@ impl Repository {
             branch: target,
             from: &from,
             to,
-            own_files: &[list_file, PROGRESS_FILE],
+            own_files: &[list_file, PROGRESS_FILE, OWN_DIR],
             back: false,
         };
         match self.advance(step).await? {

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use chrono::DateTime;
 use longhaul_engine::{Attempt, Failure, RunId};
-use longhaul_workflows::contracts::{Mark, MergeInput, MergeStyle, Merged};
+use longhaul_workflows::contracts::{MergeInput, MergeStyle, Merged, PassMark};
 use tokio::sync::OwnedMutexGuard;
 
 use super::files;
@@ -15,7 +15,7 @@ use super::open::shown;
 use super::private::NewHead;
 use super::protected::Protected;
 use super::refs::{NewCommit, Repository};
-use super::tree::{Condition, Tree};
+use super::tree::Tree;
 use super::trees::{Change, Entry};
 
 /// A merged tree, the files that it changes, and those whose change was dropped.
@@ -122,9 +122,9 @@ impl Repository {
     /// The tree with features marked as passing in the list, if the tree contains the list.
     async fn marked(&self, tree: String, input: &MergeInput) -> Result<String, Failure> {
         let others = match &input.mark {
-            Mark::Later => return Ok(tree),
-            Mark::Own => &[][..],
-            Mark::With(others) => others,
+            PassMark::Later => return Ok(tree),
+            PassMark::Own => &[][..],
+            PassMark::With(others) => others,
         };
         let Some((mode, text)) = self.file_in(&tree, &input.list_file).await? else {
             return Ok(tree);
@@ -135,8 +135,7 @@ impl Repository {
         }
     }
 
-    /// An integration work tree, reset to a commit. No agent works there. Leftovers of a candidate
-    /// that did not land, such as installed packages, must not make the next one pass.
+    /// An integration work tree, reset to a commit. No agent works there.
     ///
     /// The guard gives exclusive use: after a repair of the log, two runs may share a tree number.
     pub(super) async fn integration_at(
@@ -150,12 +149,6 @@ impl Repository {
         };
         let held = lock.lock_owned().await;
         let tree = self.tree(&integration(tree));
-        if tree.condition()? == Condition::Sound
-            && let Some(before) = tree.at()?
-            && !self.is_ancestor(&before, commit).await?
-        {
-            tree.empty().await?;
-        }
         self.ready(&tree, NewHead::Commit, commit).await?;
         Ok((tree, held))
     }

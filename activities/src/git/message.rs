@@ -6,13 +6,18 @@ use longhaul_workflows::backlog::FeatureId;
 /// The longest subject, in characters.
 const SUBJECT_MAX: usize = 200;
 
-/// A commit message that names the feature and the run.
+/// The begin of the trailer that names the run.
+const RUN: &str = "Run-Id: ";
+
+/// A commit message that names the feature and the run, without control characters: git refuses
+/// some.
 pub(super) fn message(subject: &str, body: &str, feature: &FeatureId, run: &RunId) -> String {
     let plain: String =
         subject.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     let subject = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let subject: String = subject.chars().take(SUBJECT_MAX).collect();
     let subject = if subject.is_empty() { feature.to_string() } else { subject };
+    let body = body.replace(|letter: char| letter.is_control() && !"\n\t".contains(letter), "");
     let body = body.trim();
     let body = if body.is_empty() { String::new() } else { format!("{body}\n\n") };
     format!("{subject}\n\n{body}{}\n{}\n", feature_line(feature), run_line(run))
@@ -24,15 +29,25 @@ fn feature_line(feature: &FeatureId) -> String {
 
 /// The trailer that names the run.
 pub(super) fn run_line(run: &RunId) -> String {
-    format!("Run-Id: {run}")
+    format!("{RUN}{run}")
 }
 
-/// Whether the trailers of a message, its last paragraph, name this feature and this run.
+/// Whether the trailers of a message name this feature and this run.
 pub(super) fn is_of(message: &str, feature: &FeatureId, run: &RunId) -> bool {
-    let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();
     [feature_line(feature), run_line(run)]
         .iter()
-        .all(|wanted| last.lines().any(|line| line == wanted))
+        .all(|wanted| trailers(message).any(|line| line == wanted))
+}
+
+/// Whether the trailers of a message name a run of this project.
+pub(super) fn is_of_project(message: &str, project: &str) -> bool {
+    let run = format!("{RUN}{project}/");
+    trailers(message).any(|line| line.starts_with(&run))
+}
+
+/// The last paragraph of a message.
+fn trailers(message: &str) -> impl Iterator<Item = &str> {
+    message.trim_end().rsplit("\n\n").next().unwrap_or_default().lines()
 }
 
 #[cfg(test)]
@@ -47,6 +62,10 @@ mod tests {
         assert_eq!(
             message("Add\nlogin", " It works. ", &feature, &run),
             format!("Add login\n\nIt works.\n\n{trailers}")
+        );
+        assert_eq!(
+            message("Add\0login", "It\0 works.\r\n\tWell.\u{7}", &feature, &run),
+            format!("Add login\n\nIt works.\n\tWell.\n\n{trailers}")
         );
         assert_eq!(message("", "", &feature, &run), format!("login\n\n{trailers}"));
     }
@@ -64,5 +83,7 @@ mod tests {
         assert!(!is_of(&message("Add login", "", &feature, &tenth), &feature, &run));
         let quoted = message("Add cart", "Feature-Id: login\nRun-Id: shop/login/1", &other, &tenth);
         assert!(!is_of(&quoted, &feature, &run), "a description is no trailer");
+        assert!(is_of_project(&ours, "shop"));
+        assert!(!is_of_project(&ours, "sho") && !is_of_project(&quoted, "cart"));
     }
 }

@@ -16,6 +16,7 @@ mod close;
 mod command;
 mod damage;
 mod files;
+mod filters;
 mod guard;
 mod hang;
 mod head;
@@ -73,6 +74,7 @@ use longhaul_workflows::contracts::{
 
 pub use checkpoint::{Keep, Kept};
 pub use damage::{Damage, find_damage, repair};
+pub use filters::filters_in_force;
 pub use init::{commit_files, has_commit, make_repository};
 pub use landed::LandedWork;
 pub use locks::{LockFile, lock_files};
@@ -80,11 +82,13 @@ pub use moved::carries_id;
 pub use names::feature_run;
 pub use owner::{DataDirectory, Ownership, other_owner, own};
 use refs::Repository;
+pub(crate) use repository::refuse_own_branch;
+pub(crate) use repository::tip_of;
 pub use repository::{
     Checkout, branch_of, check_git, commits_not_in, exclude_own_files, has_branch,
-    known_project_id, project_id, share_repository, tip_of,
+    known_project_id, names_obstacle, project_id, share_repository,
 };
-pub use rewind::TakeBack;
+pub use rewind::RewindTarget;
 pub use rollback::WayBack;
 pub use waiting::is_work_waiting;
 pub(crate) use work::{Wanted, WorkTree};
@@ -154,7 +158,12 @@ impl GitHandlers {
         let key = (project.id.clone(), root.clone());
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         match known {
-            Some(repository) if repository.common.is_dir() => return Ok(repository),
+            Some(repository) if repository.common.is_dir() => {
+                if !repository.plumbing.is_there() {
+                    repository.plumbing.make()?;
+                }
+                return Ok(repository);
+            }
             // It was there: its disk is away, or a person moves it. No work is given up for that.
             Some(_) if !files::is_there(&root.join(".git")) => {
                 let root = root.display();

@@ -17,7 +17,7 @@ impl GitHandlers {
     }
 
     /// The current path of a project if registered, else the recorded one.
-    pub fn root_of(&self, project: &ProjectRef) -> PathBuf {
+    pub(crate) fn root_of(&self, project: &ProjectRef) -> PathBuf {
         let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         places.get(&project.id).cloned().unwrap_or_else(|| PathBuf::from(&project.root))
     }

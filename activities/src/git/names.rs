@@ -3,6 +3,8 @@
 use longhaul_engine::{RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 
+/// The prefix of the branches of work.
+pub(super) const OWN_BRANCHES: &str = "longhaul/";
 /// The branch where finished work waits when the user's checkout of the target cannot follow.
 pub(super) const NEXT: &str = "longhaul/next";
 /// The notes that agents leave for each other.
@@ -39,11 +41,11 @@ pub(super) fn head_ref(branch: &str) -> String {
 /// The branch of a feature. A feature called `next` must not get the branch of finished work.
 pub(super) fn branch(feature: &FeatureId) -> String {
     let name = feature.folded();
-    if head_ref(&format!("longhaul/{name}")) == head_ref(NEXT) {
+    if head_ref(&format!("{OWN_BRANCHES}{name}")) == head_ref(NEXT) {
         // Unique: `%` is not valid in a feature id.
         return "longhaul/%next".to_owned();
     }
-    format!("longhaul/{}", feature.as_str())
+    format!("{OWN_BRANCHES}{}", feature.as_str())
 }
 
 /// The name of an integration work tree.

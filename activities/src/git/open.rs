@@ -112,6 +112,7 @@ impl Repository {
         if condition == Condition::Missing && (is_link || !has_files(&tree.path)) {
             return Ok(false);
         }
+        tree.let_read();
         let (head, tip) = self.take_private(tree, kept).await?;
         let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
         let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };

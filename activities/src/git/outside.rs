@@ -11,6 +11,7 @@ use longhaul_workflows::contracts::OutsideChange;
 
 use super::checkout::detach;
 use super::files;
+use super::message::is_of_project;
 use super::names::{NEXT, feature_run, foreign_ref, head_ref};
 use super::refs::Repository;
 use super::tree::Tree;
@@ -41,14 +42,29 @@ impl Repository {
         Ok(None)
     }
 
-    /// Accepts `longhaul/next` as it is if nothing was recorded: the data directory is new, or was
-    /// restored.
+    /// Accepts `longhaul/next` if nothing was recorded, because the data directory is new or was
+    /// restored, and a run of this project made the commit, or the one that it joins to the target.
     pub(super) async fn adopt_next(&self) -> Result<(), Failure> {
         if self.recorded_next()?.is_some() {
             return Ok(());
         }
-        let found = self.commit_of(&head_ref(NEXT)).await?;
-        self.record_next(&found.iter().map(String::as_str).collect::<Vec<_>>())
+        let Some(found) = self.commit_of(&head_ref(NEXT)).await? else {
+            return self.record_next(&[]);
+        };
+        let is_ours = match self.commit_of(&format!("{found}^2")).await? {
+            Some(joined) => self.is_landing(&joined).await? || self.is_landing(&found).await?,
+            None => self.is_landing(&found).await?,
+        };
+        let ours = [found.as_str()];
+        self.record_next(if is_ours { &ours } else { &[] })
+    }
+
+    /// Whether a run of this project made a commit, by its trailers.
+    async fn is_landing(&self, commit: &str) -> Result<bool, Failure> {
+        let project = self.worktrees.file_name().unwrap_or_default().to_string_lossy();
+        let show = ["log", "-1", "--no-show-signature", "--format=%B", commit];
+        let message = self.plumbing.git().args(show).text().await?;
+        Ok(is_of_project(&message, &project))
     }
 
     /// Records the values that `longhaul/next` may have: before it moves both, so that a crash in

@@ -1,5 +1,5 @@
-//! Longhaul's own files in the user's checkout while git moves it: the feature list and
-//! `claude-progress.txt`.
+//! Longhaul's own files in the user's checkout while git moves it: the feature list,
+//! `claude-progress.txt` and what is below `.longhaul/`.
 //!
 //! Users edit them at any time, so git never writes them: before the move, their index entries are
 //! set to the new commit, which git then keeps. After it, an unchanged file gets its new content.
@@ -11,7 +11,7 @@ use longhaul_workflows::contracts::ProjectRef;
 use serde::{Deserialize, Serialize};
 
 use super::GitHandlers;
-use super::checkout::Step;
+use super::checkout::{Step, covers};
 use super::command::Git;
 use super::files;
 use super::names::head_ref;
@@ -31,7 +31,7 @@ pub(super) struct Move {
     branch: String,
     pub(super) from: String,
     pub(super) to: String,
-    /// Longhaul's own files in it.
+    /// Longhaul's own files and directories in it.
     pub(super) own_files: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Repository {
             return Ok(Vec::new());
         }
         let changes = self.changes(from, to).await?.into_iter();
-        let is_own = |change: &Change| own.iter().any(|file| file.as_bytes() == change.path);
+        let is_own = |change: &Change| own.iter().any(|file| covers(file, &change.path));
         Ok(changes.filter(is_own).collect())
     }
 

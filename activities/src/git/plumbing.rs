@@ -14,6 +14,9 @@ use super::command::Git;
 use super::files;
 use super::names::{ON_THE_WAY, OWN_DIR};
 
+/// The ignore patterns of every work tree.
+const EXCLUDED: &str = "info/exclude";
+
 /// A git directory that borrows the objects of a repository.
 #[derive(Debug, Clone)]
 pub(super) struct Plumbing {
@@ -27,6 +30,8 @@ pub(super) struct Plumbing {
     identity: Arc<[(&'static str, String)]>,
     /// The names and addresses of the user's remotes.
     remotes: Arc<[(String, String)]>,
+    /// The files of the directory: names and contents.
+    content: Arc<[(&'static str, Vec<u8>)]>,
 }
 
 impl Plumbing {
@@ -38,12 +43,11 @@ impl Plumbing {
         };
         let is_sha256 = value("extensions.objectformat") == Some("sha256");
         let config = format!("[core]\n\tbare = true\n{}", format_lines(is_sha256));
-        std::fs::create_dir_all(dir.join("refs"))
-            .map_err(|error| files::failed("make the directory", dir, &error))?;
-        files::write_durably(&dir.join("config"), config.as_bytes())?;
-        files::write_durably(&dir.join("HEAD"), b"ref: refs/heads/none\n")?;
-        let excluded = excluded_by_user(common, value("core.excludesfile"))?;
-        files::write_durably(&dir.join("info/exclude"), &excluded)?;
+        let content = [
+            ("config", config.into_bytes()),
+            ("HEAD", b"ref: refs/heads/none\n".to_vec()),
+            (EXCLUDED, excluded_by_user(common, value("core.excludesfile"))?),
+        ];
         let name = value("user.name").filter(|name| !name.is_empty()).unwrap_or("Longhaul");
         let email =
             value("user.email").filter(|email| !email.is_empty()).unwrap_or("longhaul@localhost");
@@ -68,9 +72,31 @@ impl Plumbing {
             let remote = name.strip_prefix("remote.")?.strip_suffix(".url")?;
             Some((remote.to_owned(), value.clone()))
         });
-        let identity = identity.into();
-        let remotes = remotes.collect();
-        Ok(Self { dir: dir.to_owned(), objects, shallow, is_sha256, identity, remotes })
+        let plumbing = Self {
+            dir: dir.to_owned(),
+            objects,
+            shallow,
+            is_sha256,
+            identity: identity.into(),
+            remotes: remotes.collect(),
+            content: content.into(),
+        };
+        plumbing.make()?;
+        Ok(plumbing)
+    }
+
+    /// Makes the directory.
+    pub(super) fn make(&self) -> Result<(), Failure> {
+        std::fs::create_dir_all(self.dir.join("refs"))
+            .map_err(|error| files::failed("make the directory", &self.dir, &error))?;
+        self.content
+            .iter()
+            .try_for_each(|(name, content)| files::write_durably(&self.dir.join(name), content))
+    }
+
+    /// Whether it still exists. People remove directories that they do not know.
+    pub(super) fn is_there(&self) -> bool {
+        self.dir.join("config").is_file()
     }
 
     /// A command without a work tree.
@@ -111,7 +137,7 @@ impl Plumbing {
 
     /// The ignore patterns of every work tree.
     pub(super) fn excluded(&self) -> PathBuf {
-        self.dir.join("info/exclude")
+        self.dir.join(EXCLUDED)
     }
 
     fn at(&self, dir: &Path) -> Git {

@@ -13,6 +13,7 @@ use super::files;
 use super::names::{fetched_refs, head_ref, is_object_name};
 use super::refs::Repository;
 use super::tree::Tree;
+use crate::project::settings;
 
 /// The marker that tells a private repository from one that a program made in its place.
 const OURS: &str = "longhaul";
@@ -199,10 +200,21 @@ impl Repository {
         commit: &str,
     ) -> Result<(), Failure> {
         let is_new = tree.make_usable()?;
-        // `-ff` where no agent works: it removes nested repositories that a check made.
-        let clean = if matches!(new_head, NewHead::Commit) { "-ffd" } else { "-fd" };
-        let clean = Some(clean).filter(|_| !is_new);
-        tree.reset_to(commit, clean).await?;
+        let clean = match new_head {
+            _ if is_new => Vec::new(),
+            NewHead::Branch { .. } => vec!["-fd".to_owned()],
+            // `-ff` where no agent works: it removes nested repositories that a check made.
+            NewHead::Commit if tree.is_set_up(Some(commit))? => vec!["-ffd".to_owned()],
+            // What other checks have built must not make these pass.
+            NewHead::Commit => {
+                tree.forget_set_up()?;
+                let kept = settings(&self.root).map(|settings| settings.project.keep_ignored);
+                let kept = kept.unwrap_or_default().into_iter();
+                let kept = kept.map(|pattern| format!("--exclude={pattern}"));
+                ["-ffdx".to_owned()].into_iter().chain(kept).collect()
+            }
+        };
+        tree.reset_to(commit, &clean).await?;
         self.write_private(tree, new_head, commit).await
     }
 

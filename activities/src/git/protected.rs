@@ -7,6 +7,7 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use longhaul_engine::Failure;
 use longhaul_workflows::contracts::Tampering;
 
+use super::checkout::covers;
 use super::command::Git;
 use super::files;
 use super::list;
@@ -89,10 +90,7 @@ impl Protected {
 
 /// Whether Longhaul writes this path in a work tree and never commits it.
 pub(super) fn is_own(path: &[u8]) -> bool {
-    let in_own_dir = path
-        .strip_prefix(OWN_DIR.as_bytes())
-        .is_some_and(|rest| rest.is_empty() || rest[0] == b'/');
-    in_own_dir || path == PROGRESS_FILE.as_bytes()
+    covers(OWN_DIR, path) || path == PROGRESS_FILE.as_bytes()
 }
 
 /// Reverts protected files, in the work tree and in the snapshot.

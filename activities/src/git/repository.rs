@@ -9,7 +9,7 @@ use longhaul_engine::Failure;
 use super::command::Git;
 use super::damage::find_damage;
 use super::files;
-use super::names::{NEXT, ON_THE_WAY, OWN_DIR, PROGRESS_FILE, head_ref};
+use super::names::{NEXT, ON_THE_WAY, OWN_BRANCHES, OWN_DIR, PROGRESS_FILE, head_ref};
 use super::stale_locks::foreign_lock_at;
 
 /// The oldest git with `merge-tree --write-tree`.
@@ -166,9 +166,33 @@ pub(super) fn checked_out(git_dir: &Path) -> Option<String> {
 }
 
 /// The commit of a branch; `None` if there is no such branch.
-pub async fn tip_of(checkout: &Path, branch: &str) -> Result<Option<String>, Failure> {
+pub(crate) async fn tip_of(checkout: &Path, branch: &str) -> Result<Option<String>, Failure> {
     let name = format!("{}^{{commit}}", head_ref(branch));
     Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &name]).find().await
+}
+
+/// Refuses a target whose name is one of Longhaul's own: it would be moved and deleted as a branch of
+/// work.
+pub(crate) fn refuse_own_branch(target: &str) -> Result<(), Failure> {
+    if !target.to_lowercase().starts_with(OWN_BRANCHES) {
+        return Ok(());
+    }
+    Err(Failure::terminal(format!(
+        "the target `{target}` has a name of Longhaul's own branches, `{OWN_BRANCHES}...`; rename \
+         it, or set `target` under [project] in longhaul.toml"
+    )))
+}
+
+/// Why there can be no branches of work: another branch takes their names.
+pub async fn names_obstacle(checkout: &Path) -> Result<Option<String>, Failure> {
+    let taken = OWN_BRANCHES.trim_end_matches('/');
+    Ok(has_branch(checkout, taken).await?.then(|| {
+        format!(
+            "git can have no branches `{OWN_BRANCHES}...` besides the branch `{taken}` in {}; \
+             rename it: git branch -m {taken} NAME",
+            checkout.display()
+        )
+    }))
 }
 
 /// Whether there is a branch of this name.

@@ -15,7 +15,7 @@ use super::refs::Repository;
 
 /// The feature to rewind, and the commit to rewind it to.
 #[derive(Debug, Clone)]
-pub struct TakeBack {
+pub struct RewindTarget {
     /// The project.
     pub project: ProjectRef,
     /// The feature. None of its runs may be active.
@@ -34,7 +34,7 @@ impl GitHandlers {
     ///
     /// # Errors
     /// Terminal if the commit is gone.
-    pub async fn take_back(&self, input: &TakeBack) -> Result<(), Failure> {
+    pub async fn take_back(&self, input: &RewindTarget) -> Result<(), Failure> {
         self.repository(&input.project).await?.take_back(input).await
     }
 
@@ -73,7 +73,7 @@ impl GitHandlers {
 }
 
 impl Repository {
-    async fn take_back(&self, input: &TakeBack) -> Result<(), Failure> {
+    async fn take_back(&self, input: &RewindTarget) -> Result<(), Failure> {
         let reference = taken_back_ref(&input.next);
         let branch = branch(&input.feature);
         let tip = self.branch_commit(&branch).await?;

@@ -8,7 +8,7 @@ use longhaul_workflows::contracts::{ProjectRef, RollBackInput, WentBack};
 
 use super::GitHandlers;
 use super::checkout::{Moved, Step};
-use super::names::{NEXT, PROGRESS_FILE, branch, feature_ref, head_ref, rolled_back_ref};
+use super::names::{NEXT, OWN_DIR, PROGRESS_FILE, branch, feature_ref, head_ref, rolled_back_ref};
 use super::refs::Repository;
 
 /// Attempts to move the branch while only Longhaul's own files block it.
@@ -50,7 +50,7 @@ impl GitHandlers {
             branch: target,
             from: &from,
             to: &commit,
-            own_files: &[list, PROGRESS_FILE],
+            own_files: &[list, PROGRESS_FILE, OWN_DIR],
             back: true,
         };
         Ok(repository.obstacle(step).await?.map_or(WayBack::Free(commit), WayBack::Blocked))
@@ -91,7 +91,7 @@ impl Repository {
         let from = self.keep_tip(kept, &input.target).await?;
         let undone = self.commits_undone(&input.to, &from, Some(&next)).await?;
         if from != input.to && self.target_commit(&input.target).await? == from {
-            let own_files = &[input.list_file.as_str(), PROGRESS_FILE];
+            let own_files = &[input.list_file.as_str(), PROGRESS_FILE, OWN_DIR];
             let step =
                 Step { branch: &input.target, from: &from, to: &input.to, own_files, back: true };
             if let Some(reason) = self.go_back(step).await? {

@@ -11,6 +11,7 @@ use super::files;
 use super::plumbing::Plumbing;
 use super::refs::Repository;
 use super::trees::{Entry, set_entries, temporary_dir};
+use crate::files::give_reading;
 
 /// A separate index over a work tree.
 #[derive(Debug)]
@@ -25,12 +26,29 @@ pub(super) struct Snapshot {
     others: Vec<u8>,
     /// The tree of the index, if it was written since the last change.
     written: tokio::sync::Mutex<Option<String>>,
+    /// Whether git could not read some files.
+    was_denied: bool,
 }
 
 impl Snapshot {
     /// Captures everything in a work tree that is not ignored. `index` is Longhaul's own index of
-    /// the tree, if any; `commit` is the fallback when it cannot be read.
+    /// the tree, if any; `commit` is the fallback when it cannot be read. Files that a program made
+    /// unreadable become readable for their owner: git would leave them out.
     pub(super) async fn take(
+        repo: &Repository,
+        work_tree: &Path,
+        index: &Path,
+        commit: &str,
+    ) -> Result<Self, Failure> {
+        let taken = Self::of_readable(repo, work_tree, index, commit).await;
+        let is_whole = taken.as_ref().is_ok_and(|snapshot| !snapshot.was_denied);
+        if !is_whole && give_reading(work_tree) {
+            return Self::of_readable(repo, work_tree, index, commit).await;
+        }
+        taken
+    }
+
+    async fn of_readable(
         repo: &Repository,
         work_tree: &Path,
         index: &Path,
@@ -39,8 +57,9 @@ impl Snapshot {
         let (dir, plumbing, work_tree) =
             (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
         let written = tokio::sync::Mutex::default();
+        let (had_index, others, was_denied) = (true, Vec::new(), false);
         let mut snapshot =
-            Self { dir, plumbing, work_tree, had_index: true, others: Vec::new(), written };
+            Self { dir, plumbing, work_tree, had_index, others, written, was_denied };
         let is_copied = files::copy_with_time(index, &snapshot.file())?;
         if !is_copied || snapshot.add_nested().await.is_err() {
             // The index is missing or broken.
@@ -51,6 +70,7 @@ impl Snapshot {
         }
         // Exit code 1 means that single files could not be read; the others are in.
         let added = snapshot.git().args(["add", "--all", "--ignore-errors"]).finish().await?;
+        snapshot.was_denied |= added.was_denied();
         match added.code() {
             Some(0) => {}
             Some(1) => {
@@ -124,7 +144,9 @@ impl Snapshot {
     /// Adds nested repositories as plain files: git itself would fail on them, or leave their files
     /// out.
     async fn add_nested(&mut self) -> Result<(), Failure> {
-        self.others = self.git().args(["ls-files", "--others", "-z"]).run().await?.stdout;
+        let others = self.git().args(["ls-files", "--others", "-z"]).run().await?;
+        self.was_denied |= others.was_denied();
+        self.others = others.stdout;
         if directories(&self.others).next().is_none() {
             return Ok(());
         }
@@ -137,6 +159,7 @@ impl Snapshot {
             let dir = self.work_tree.join(files::path_of(&prefix));
             let args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
             let listed = Git::at(&dir).args(args).run().await?;
+            self.was_denied |= listed.was_denied();
             nested.extend(
                 directories(&listed.stdout).map(|inner| [prefix.as_slice(), &inner].concat()),
             );

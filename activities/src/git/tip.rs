@@ -28,10 +28,11 @@ impl TipState {
 }
 
 impl Repository {
-    /// The commit of the target branch.
+    /// The commit of the target branch. A missing branch is waited for: a person moves or renames it,
+    /// and no work is given up for that.
     pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
         self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
-            Failure::terminal(format!(
+            Failure::machine(format!(
                 "there is no branch `{target}` in {}; make it, or set `target` under [project] in \
                  longhaul.toml",
                 self.root.display()

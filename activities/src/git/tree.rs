@@ -10,9 +10,10 @@ use longhaul_engine::Failure;
 
 use super::command::Git;
 use super::files;
-use super::names::is_object_name;
+use super::names::{OWN_DIR, is_object_name};
 use super::plumbing::Plumbing;
 use super::refs::Repository;
+use crate::files::give_reading;
 
 /// The process that uses the tree. A dead process's name means that the tree was in use when that
 /// one died: after a power cut any file in it may be empty.
@@ -132,8 +133,9 @@ impl Tree {
 
     /// Resets every file that is not ignored to a commit. Uncommitted files are lost; the caller
     /// has kept them.
-    /// `clean`: the option with which `git clean` removes untracked files; `None`: there are none.
-    pub(super) async fn reset_to(&self, commit: &str, clean: Option<&str>) -> Result<(), Failure> {
+    /// `clean`: the options with which `git clean` removes untracked files; none: there are no such
+    /// files.
+    pub(super) async fn reset_to(&self, commit: &str, clean: &[String]) -> Result<(), Failure> {
         let mark = self.records.join(RESETTING);
         std::fs::write(&mark, b"").map_err(|error| files::failed("write", &mark, &error))?;
         self.forget_checked()?;
@@ -146,8 +148,8 @@ impl Tree {
             files::remove(&self.index())?;
             self.git().args(reset).run().await?;
         }
-        if let Some(clean) = clean {
-            self.git().args(["clean", clean, "--quiet"]).run().await?;
+        if !clean.is_empty() {
+            self.git().args(["clean", "--quiet"]).args(clean).run().await?;
         }
         self.set_at(commit)?;
         files::remove(&self.records.join(RESETTING))
@@ -168,7 +170,19 @@ impl Tree {
             return Ok(false);
         }
         let listed = self.git().args(["ls-files", "-z"]).args(options).finish().await?;
-        Ok(listed.code() == Some(0) && listed.stdout.is_empty())
+        Ok(listed.code() == Some(0) && listed.stdout.is_empty() && !listed.was_denied())
+    }
+
+    /// Lets Longhaul read the private repository and its own directory, and enter the tree, whatever
+    /// rights a program left there.
+    pub(super) fn let_read(&self) {
+        let is_closed = self.is_directory() && std::fs::read_dir(&self.path).is_err();
+        if is_closed {
+            give_reading(&self.path);
+        }
+        for dir in [self.private_dir(), self.path.join(OWN_DIR)] {
+            give_reading(&dir);
+        }
     }
 
     /// Records the commit of the files and the index.
@@ -204,7 +218,7 @@ impl Tree {
     }
 
     /// Whether the project's set-up has succeeded in it; with a commit: since the tree was reset to
-    /// it.
+    /// it, and no check has begun since.
     pub(super) fn is_set_up(&self, commit: Option<&str>) -> Result<bool, Failure> {
         let at = files::read(&self.records.join(SET_UP))?;
         Ok(at.is_some_and(|at| commit.is_none_or(|commit| at == commit.as_bytes())))
@@ -227,9 +241,14 @@ impl Tree {
         files::remove(&self.records.join(SETTING_UP))
     }
 
+    /// Clears the record of the set-up: its next use begins without ignored files.
+    pub(super) fn forget_set_up(&self) -> Result<(), Failure> {
+        files::remove(&self.records.join(SET_UP))
+    }
+
     /// Removes everything that git does not track, ignored files too.
     pub(super) async fn empty(&self) -> Result<(), Failure> {
-        files::remove(&self.records.join(SET_UP))?;
+        self.forget_set_up()?;
         self.forget_checked()?;
         self.git().args(["clean", "-ffdxq"]).run().await.map(drop)
     }
@@ -313,8 +332,8 @@ impl Repository {
         entries.map(|entry| self.tree(&entry.file_name().to_string_lossy())).collect()
     }
 
-    /// The tree at a recorded path; in a log that was moved here, the path names another data
-    /// directory.
+    /// The tree at a recorded path, which can be read; in a log that was moved here, the path names
+    /// another data directory.
     pub(super) fn tree_at(&self, path: &Path, project: &str) -> Result<Tree, Failure> {
         let named = |dir: Option<&Path>, name: &str| {
             dir.and_then(Path::file_name).is_some_and(|is| is == name)
@@ -322,7 +341,11 @@ impl Repository {
         let parent = path.parent();
         let is_ours = named(parent, project) && named(parent.and_then(Path::parent), "worktrees");
         match path.file_name().and_then(|name| name.to_str()) {
-            Some(name) if is_ours => Ok(self.tree(name)),
+            Some(name) if is_ours => {
+                let tree = self.tree(name);
+                tree.let_read();
+                Ok(tree)
+            }
             _ => Err(Failure::terminal(format!(
                 "{} is not a work tree of project {project}: those are in {}",
                 path.display(),

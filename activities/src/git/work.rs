@@ -131,9 +131,10 @@ impl WorkTree {
         self.tree.set_checked(content)
     }
 
-    /// Clears the record of passed checks.
-    pub(crate) fn forget_checks(&self) -> Result<(), Failure> {
-        self.tree.forget_checked()
+    /// Records that checks begin in it: what they build is not there for the next ones.
+    pub(crate) fn begin_checks(&self) -> Result<(), Failure> {
+        self.tree.forget_checked()?;
+        self.tree.forget_set_up()
     }
 
     /// Whether it is recorded as in use.
@@ -185,7 +186,7 @@ impl WorkTree {
     /// Resets it to a commit, whatever a program did to it. Ignored files stay.
     pub(crate) async fn reset(&self, commit: &str) -> Result<(), Failure> {
         // `-ff` also removes nested repositories that a program made.
-        self.tree.reset_to(commit, Some("-ffd")).await?;
+        self.tree.reset_to(commit, &["-ffd".into()]).await?;
         let new_head = self.branch.as_deref().map_or(NewHead::Commit, NewHead::alone);
         self.repository.write_private(&self.tree, new_head, commit).await
     }

@@ -85,7 +85,7 @@ impl Environment {
 
     /// Sets variables, replacing old values.
     #[must_use]
-    pub fn with_all<'a>(
+    pub(crate) fn with_all<'a>(
         mut self,
         variables: impl IntoIterator<Item = (&'a String, &'a String)>,
     ) -> Self {

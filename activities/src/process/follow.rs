@@ -7,7 +7,7 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdin};
 use tokio::time::Instant;
 
-use super::life::Life;
+use super::life::Liveness;
 use super::output::Output;
 use super::verdict::Verdict;
 use super::{Limits, Observer, Stopped};
@@ -45,7 +45,7 @@ pub(super) struct Running {
     pub(super) stream: Option<pipe::Receiver>,
     pub(super) output: Output,
     /// Signs of life besides the output.
-    pub(super) life: Life,
+    pub(super) life: Liveness,
     /// The supervisor's own output, on its standard error.
     pub(super) report_bytes: Vec<u8>,
 }

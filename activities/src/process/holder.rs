@@ -15,7 +15,7 @@ pub enum Holder {
 
 /// The process that has a file open, or a git that works within `place`: git closes a lock long
 /// before it removes it, for example while an editor is open. This process's children do not count.
-pub fn holder_of(file: &Path, place: Option<&Path>) -> Holder {
+pub(crate) fn holder_of(file: &Path, place: Option<&Path>) -> Holder {
     find(file, place)
 }
 

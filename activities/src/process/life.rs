@@ -15,14 +15,14 @@ const TICKS: u64 = 100;
 
 /// The state at the last sign of life.
 #[derive(Debug)]
-pub(super) struct Life {
+pub(super) struct Liveness {
     supervisor: i32,
     folder: PathBuf,
     cpu_time: u64,
     at: SystemTime,
 }
 
-impl Life {
+impl Liveness {
     pub(super) fn new(supervisor: i32, folder: &Path) -> Self {
         Self { supervisor, folder: folder.to_owned(), cpu_time: 0, at: SystemTime::now() }
     }

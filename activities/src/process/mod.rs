@@ -29,7 +29,8 @@ mod verdict;
 
 pub use background::start_in_background;
 pub use environment::Environment;
-pub use holder::{Holder, holder_of};
+pub use holder::Holder;
+pub(crate) use holder::holder_of;
 pub use observer::Observer;
 pub use origin::call_of;
 pub(crate) use outcome::boot;
@@ -46,7 +47,7 @@ pub(crate) use output::readable_end;
 pub(crate) use places::{logs_of, make_folder_durably, write_durably};
 
 /// The variable that marks every process started by the owner of a data directory.
-pub const OWNER_VARIABLE: &str = "LONGHAUL_OWNER";
+pub(crate) const OWNER_VARIABLE: &str = "LONGHAUL_OWNER";
 
 /// The variable that marks every process of one call of an activity.
-pub const CALL_VARIABLE: &str = "LONGHAUL_SESSION_KEY";
+pub(crate) const CALL_VARIABLE: &str = "LONGHAUL_SESSION_KEY";

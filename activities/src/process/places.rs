@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_engine::{Attempt, RunId};
 
+use crate::files::remove_all;
+
 /// The id of the owner of a data directory: the same for every process that owns it, now and later.
 pub fn owner_id(data_dir: &Path) -> String {
     let place = data_dir.canonicalize().or_else(|_| std::path::absolute(data_dir));
@@ -76,11 +78,8 @@ pub(super) fn make_temporary(data_dir: &Path, attempt: &Attempt) -> io::Result<P
 
 /// Removes temporary files. Leftovers cost only space.
 pub(super) fn remove_temporary(folder: &Path) {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(folder = %folder.display(), %error, "temporary files cannot be removed");
-        }
-        _ => {}
+    if let Err(error) = remove_all(folder) {
+        tracing::warn!(folder = %folder.display(), %error, "temporary files cannot be removed");
     }
 }
 

@@ -27,7 +27,7 @@ use super::verdict::Ending;
 
 /// How long to wait after SIGKILL: a process that hangs in the kernel may never end.
 const LAST_RESORT: Duration = Duration::from_secs(10);
-/// The polling interval while the tree is being ended.
+/// The polling interval while the tree is being ended: only children report their end.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// A running program.

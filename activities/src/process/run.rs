@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::machine::{self, Operation};
 
 use super::follow::{Running, StopReason};
-use super::life::Life;
+use super::life::Liveness;
 use super::observer::{Observer, Unobserved};
 use super::output::Output;
 use super::refusal::{lost_task, not_confined, not_started, stopped_by_others, supervisor_lost};
@@ -110,7 +110,7 @@ impl Runner {
     }
 
     /// As [`Runner::run_until`], with an observer of its output.
-    pub async fn run_observed(
+    pub(crate) async fn run_observed(
         &self,
         spec: &Spec,
         attempt: &Attempt,
@@ -349,7 +349,7 @@ impl Runner {
         let mut supervisor = command.spawn()?;
         Ok(Running {
             control: supervisor.stdin.take(),
-            life: Life::new(supervisor.id().unwrap_or_default().cast_signed(), &spec.folder),
+            life: Liveness::new(supervisor.id().unwrap_or_default().cast_signed(), &spec.folder),
             report: supervisor.stderr.take().expect("standard error was asked for as a pipe"),
             supervisor,
             stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),

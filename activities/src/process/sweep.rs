@@ -12,6 +12,7 @@ use super::{CALL_VARIABLE, OWNER_VARIABLE, owner_id, places, tree};
 
 const GRACE: Duration = Duration::from_secs(2);
 const GIVE_UP: Duration = Duration::from_secs(10);
+/// The polling interval: the swept processes are no children of this one, and do not report their end.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// A left-over process.

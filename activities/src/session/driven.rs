@@ -5,13 +5,15 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{TimeDelta, Utc};
 use longhaul_engine::{Failure, Payload};
-use longhaul_workflows::contracts::{AgentOutcome, AgentProgress, SessionEnding, SessionReport};
+use longhaul_workflows::contracts::{
+    AgentOutcome, AgentProgress, SessionEnding, SessionInput, SessionReport, Usage,
+};
 use uuid::Uuid;
 
 use crate::prices::Prices;
 use crate::process::{Finished, Spec, has_changed};
 
-use super::driver::{self, AgentDriver, Conversation, End, Launch, Record};
+use super::driver::{self, AgentDriver, Conversation, End, Launch, Record, millis};
 use super::files::OWN;
 use super::{Job, SessionHandler, Start, report_of};
 
@@ -95,9 +97,18 @@ impl SessionHandler {
         let Some(facts) = report.agent.as_mut().filter(|facts| facts.cost_micros.is_none()) else {
             return;
         };
-        let model = facts.model.as_ref().or(job.input.agent.model.as_ref());
-        let data_dir = self.setup.runner.data_dir();
-        facts.cost_micros = model.and_then(|model| Prices::cost_in(data_dir, model, &facts.usage));
+        facts.cost_micros = self.cost(job.input, facts.model.as_ref(), &facts.usage);
+    }
+
+    /// The cost of tokens in millionths of a US dollar, if their model has a price.
+    pub(super) fn cost(
+        &self,
+        input: &SessionInput,
+        model: Option<&String>,
+        usage: &Usage,
+    ) -> Option<u64> {
+        let model = model.or(input.agent.model.as_ref())?;
+        Prices::cost_in(self.setup.runner.data_dir(), model, usage)
     }
 
     /// The specification of the next process, and the progress with the id of its conversation.
@@ -191,7 +202,7 @@ fn judge(
             lacks_command: false,
         },
     };
-    let facts = record.facts(end.outcome, version);
+    let facts = record.facts(end.outcome, version, millis(finished.duration));
     let report = report_of(finished, job.files, job.level(), ending);
     SessionReport { output_tail: record.tail(), agent: Some(facts), ..report }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::driven::KeptConversation;
 use crate::files::placed::{self, Links};
+use crate::files::{give_reading, remove_all};
 use crate::machine::{self, Operation};
 use crate::process::{make_folder_durably, readable_end, run_folder_name, write_durably};
 
@@ -150,18 +151,24 @@ impl SessionFiles {
         fs::write(self.notes_file(), "")
     }
 
+    /// Lets Longhaul read what the agent left in Longhaul's directory, whatever rights it has.
+    fn let_read(&self) {
+        give_reading(&self.tree.join(OWN));
+    }
+
     /// Creates the shared directory, empty, replacing anything that an agent put there. Git ignores
     /// it.
     fn empty_shared(&self) -> io::Result<()> {
+        self.let_read();
         let own = self.tree.join(OWN);
         if !fs::symlink_metadata(&own).is_ok_and(|found| found.is_dir()) {
-            remove(&own)?;
+            remove_all(&own)?;
             fs::create_dir(&own)?;
         }
         let ignore = own.join(".gitignore");
-        remove(&ignore)?;
+        remove_all(&ignore)?;
         fs::write(ignore, "*\n")?;
-        remove(&self.shared())?;
+        remove_all(&self.shared())?;
         fs::create_dir(self.shared())
     }
 
@@ -181,6 +188,7 @@ impl SessionFiles {
     /// The agent's notes for the next session, or why they were not read. Never blocks, whatever
     /// the file is.
     pub(super) fn notes(&self) -> Result<String, String> {
+        self.let_read();
         // A few bytes more, for a character that is cut in two.
         let end = placed::read_end(&self.notes_file(), Links::Within(&self.tree), NOTES as u64 + 4);
         let end = end.map_err(|error| error.to_string())?;
@@ -194,6 +202,7 @@ impl SessionFiles {
 
     /// Whether the agent reported a full context.
     pub(super) fn says_context_full(&self) -> bool {
+        self.let_read();
         fs::symlink_metadata(self.context_full()).is_ok()
     }
 
@@ -233,15 +242,4 @@ impl SessionFiles {
             Kept { call: self.call.clone(), input: self.input.clone(), report: report.clone() };
         write_durably(&self.report_file(), serde_json::to_string_pretty(&kept)?.as_bytes())
     }
-}
-
-/// Removes a file or directory; succeeds if nothing exists. A link is not followed.
-fn remove(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    removed
-        .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }

@@ -5,6 +5,7 @@ mod driver;
 mod files;
 mod hosted;
 mod progress_file;
+mod used;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -28,14 +29,15 @@ use crate::process::{Environment, Finished, Limits, Runner, Sandbox, Spec, Super
 use crate::project;
 
 use driven::KeptConversation;
-pub use driver::{Preflight, Transcript, preflight, settings_problem, why_not};
+pub use driver::{Obstacle, Preflight, Transcript, preflight, settings_problem, why_not};
 use files::SessionFiles;
 pub use hosted::HostedHandler;
 use hosted::feature_run;
+pub use used::UseHandler;
 
 /// The exit code of an agent whose context is full: a fresh session continues its work. An agent
 /// that cannot choose its exit code creates the file that `LONGHAUL_CONTEXT_FULL_FILE` names.
-pub const CONTEXT_FULL: i32 = 75;
+pub(crate) const CONTEXT_FULL: i32 = 75;
 
 /// The exit codes of shells, `env` and others for a command that cannot be executed, or was not
 /// found.
@@ -393,7 +395,7 @@ fn report_of(
         ending,
         notes,
         unread_notes,
-        duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
+        duration_ms: driver::millis(finished.duration),
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),
         log: finished.log.to_string_lossy().into_owned(),

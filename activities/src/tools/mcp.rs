@@ -9,7 +9,7 @@ use crate::process::Environment;
 use super::place::Fault;
 use super::ready::wanted;
 use super::shell::told;
-use super::text::Ends;
+use super::text::HeadAndTail;
 use super::{Answer, ToolHandler, Variables};
 
 /// The most bytes of an answer.
@@ -50,9 +50,9 @@ impl ToolHandler {
         ready.tree.settle().await.map_err(Fault::Call)?;
         let answer = called.map_err(told).map(|(text, is_error)| {
             let bytes = text.as_bytes();
-            let needed = Ends::needed(BYTES, &variables.secrets).min(bytes.len());
+            let needed = HeadAndTail::needed(BYTES, &variables.secrets).min(bytes.len());
             let (first, last) = (bytes[..needed].to_vec(), bytes[bytes.len() - needed..].to_vec());
-            let ends = Ends { first, last, length: bytes.len() as u64 };
+            let ends = HeadAndTail { first, last, length: bytes.len() as u64 };
             Answer { text: ends.text(BYTES, &variables.secrets), is_error }
         });
         ready.told(answer)

@@ -15,7 +15,7 @@ use crate::machine::{self, Operation};
 use crate::process::{Environment, Finished, Limits, Spec, logs_of};
 
 use super::place::Fault;
-use super::text::{Ends, Secrets};
+use super::text::{HeadAndTail, Secrets};
 use super::{Answer, ToolHandler, Variables};
 
 /// The default timeout of a command.
@@ -44,7 +44,7 @@ impl ToolHandler {
         command: Command<'_>,
         tree: &WorkTree,
         attempt: &Attempt,
-    ) -> Result<Ran, Fault> {
+    ) -> Result<ShellResult, Fault> {
         let spec = self.spec(&command, tree.path(), attempt).map_err(told)?;
         tree.begin_use().map_err(Fault::Call)?;
         let ran = self.setup.runner.run(&spec, attempt).await;
@@ -113,13 +113,13 @@ impl ToolHandler {
 }
 
 /// A command that has ended.
-pub(super) struct Ran {
+pub(super) struct ShellResult {
     /// What the model may see of its output.
     pub(super) output: String,
     pub(super) finished: Finished,
 }
 
-impl Ran {
+impl ShellResult {
     /// The text for the model: the output and its end.
     pub(super) fn answer(&self) -> Answer {
         let Self { output, finished } = self;
@@ -129,7 +129,7 @@ impl Ran {
     }
 }
 
-fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<Ran, Fault> {
+fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<ShellResult, Fault> {
     let failed = finished.exit_code != Some(0);
     // A failure on a full disk proves nothing about the work.
     if let Some(cause) = machine::full(&spec.folder).filter(|_| failed) {
@@ -142,15 +142,15 @@ fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<Ran, Faul
     })?;
     // The answer has what the model may see. The log has more: secrets too.
     remove(vec![finished.log.clone()]);
-    Ok(Ran { output, finished })
+    Ok(ShellResult { output, finished })
 }
 
 /// The output in a log: if it is long, its begin and its end.
 fn output(log: &Path, secrets: &Secrets) -> io::Result<String> {
-    let needed = Ends::needed(BYTES, secrets) as u64;
+    let needed = HeadAndTail::needed(BYTES, secrets) as u64;
     let mut file = File::open(log)?;
     let length = file.metadata()?.len();
-    let mut ends = Ends { first: Vec::new(), last: Vec::new(), length };
+    let mut ends = HeadAndTail { first: Vec::new(), last: Vec::new(), length };
     (&mut file).take(needed).read_to_end(&mut ends.first)?;
     if length > BYTES as u64 {
         file.seek(SeekFrom::Start(length.saturating_sub(needed)))?;

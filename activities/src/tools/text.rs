@@ -69,20 +69,20 @@ impl Secrets {
 
 /// The first and the last bytes of an output, and the length of the whole.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct HeadAndTail {
     pub(super) first: Vec<u8>,
     pub(super) last: Vec<u8>,
     pub(super) length: u64,
 }
 
-impl Ends {
+impl HeadAndTail {
     /// The bytes to read at each end so that no secret is cut.
     pub(super) fn needed(limit: usize, secrets: &Secrets) -> usize {
         limit + secrets.longest()
     }
 
     /// The text of at most about `limit` bytes. If it is longer, `first` and `last` have
-    /// [`Ends::needed`] bytes or more; else `first` is the whole.
+    /// [`HeadAndTail::needed`] bytes or more; else `first` is the whole.
     pub(super) fn text(&self, limit: usize, secrets: &Secrets) -> String {
         if self.length <= limit as u64 {
             let whole = 0..self.first.len();
@@ -124,8 +124,8 @@ mod tests {
 
     fn check_cut(output: &str, limit: usize, secrets: &Secrets, expected: &str) {
         let bytes = output.as_bytes();
-        let needed = Ends::needed(limit, secrets).min(bytes.len());
-        let ends = Ends {
+        let needed = HeadAndTail::needed(limit, secrets).min(bytes.len());
+        let ends = HeadAndTail {
             first: bytes[..needed].to_vec(),
             last: bytes[bytes.len() - needed..].to_vec(),
             length: bytes.len() as u64,
@@ -167,8 +167,8 @@ mod tests {
         for at in 0..=14 {
             let text = format!("{}secret{}", "-".repeat(at), "-".repeat(14 - at));
             let bytes = text.as_bytes();
-            let needed = Ends::needed(8, &secrets).min(bytes.len());
-            let ends = Ends {
+            let needed = HeadAndTail::needed(8, &secrets).min(bytes.len());
+            let ends = HeadAndTail {
                 first: bytes[..needed].to_vec(),
                 last: bytes[bytes.len() - needed..].to_vec(),
                 length: 20,

@@ -4,7 +4,7 @@ use longhaul_engine::{EventKind, Message, MessageBody, Outcome, Payload, RunId};
 use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::contracts::{
     ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Feedback, Land, LandInput,
-    Landed, Mark, MergeCandidate, MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree,
+    Landed, MergeCandidate, MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, PassMark,
     ProjectRef, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding,
     SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
 };
@@ -90,7 +90,7 @@ pub(crate) async fn third_session(world: &mut World) {
 pub(crate) async fn land(world: &mut World) {
     enter(world, Stage::Merging, 3).await;
     let merge = MergeInput {
-        mark: Mark::Own,
+        mark: PassMark::Own,
         project: project(),
         target: "main".into(),
         feature: id("login"),

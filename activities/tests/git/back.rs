@@ -1,14 +1,14 @@
 //! Rewinding a feature resets its branch and its work tree, and loses nothing.
 
-use longhaul_activities::git::TakeBack;
+use longhaul_activities::git::RewindTarget;
 use longhaul_engine::RunId;
 
 use crate::support::{World, id, read, run, status, write};
 
-fn to(world: &World, commit: Option<&str>) -> TakeBack {
+fn to(world: &World, commit: Option<&str>) -> RewindTarget {
     let run = |number: u32| RunId::new(format!("shop-1a2b3c/login/{number}")).unwrap();
     let (project, commit) = (world.project(), commit.map(str::to_owned));
-    TakeBack { project, feature: id("login"), last: run(1), next: run(2), commit }
+    RewindTarget { project, feature: id("login"), last: run(1), next: run(2), commit }
 }
 
 /// A feature with two sealed steps and uncommitted work; the commits of the steps.

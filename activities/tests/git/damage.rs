@@ -309,3 +309,11 @@ async fn a_pipe_in_the_place_of_an_object_is_found_without_git() {
     repair(&world.root, &damage[0]).await.unwrap();
     assert!(!object.exists());
 }
+
+#[tokio::test]
+async fn temporary_files_of_git_are_no_damage() {
+    let world = World::new();
+    let commit = world.at("main");
+    world.write(&format!(".git/objects/{}/tmp_obj_Ysmaq1", &commit[..2]), "");
+    assert_eq!(find(&world).await, []);
+}

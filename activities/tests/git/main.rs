@@ -16,6 +16,8 @@ mod open;
 mod outside;
 mod project;
 mod refresh;
+#[cfg(target_os = "linux")]
+mod rights;
 mod seal;
 mod support;
 mod tampering;

@@ -2,7 +2,7 @@
 //! the same commit.
 
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::contracts::{Mark, MergeStyle, Merged};
+use longhaul_workflows::contracts::{MergeStyle, Merged, PassMark};
 
 use crate::support::{LIST, World, read, run, status, write};
 
@@ -76,13 +76,13 @@ async fn work_that_changes_nothing_still_marks_the_feature() {
 async fn the_mark_of_a_feature_can_land_with_a_later_one() {
     let world = World::new();
     let work = sealed(&world, "login", "login.txt", "login\n").await;
-    let merged = world.merge_marking("login", &work, MergeStyle::Squash, Mark::Later).await;
+    let merged = world.merge_marking("login", &work, MergeStyle::Squash, PassMark::Later).await;
     let Merged::Candidate { files, .. } = &merged else { panic!("{merged:?}") };
     assert_eq!(*files, ["login.txt"]);
     assert_eq!(read(&world.integrated(&merged).await, "feature_list.json"), LIST);
 
     let work = sealed(&world, "cart", "cart.txt", "cart\n").await;
-    let with = Mark::With(vec![FeatureId::new("login").unwrap()]);
+    let with = PassMark::With(vec![FeatureId::new("login").unwrap()]);
     let merged = world.merge_marking("cart", &work, MergeStyle::Squash, with).await;
     let Merged::Candidate { files, .. } = &merged else { panic!("{merged:?}") };
     assert_eq!(*files, ["cart.txt", "feature_list.json"]);

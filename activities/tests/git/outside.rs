@@ -43,6 +43,25 @@ async fn a_next_that_longhaul_did_not_make_is_no_base_of_work() {
 }
 
 #[tokio::test]
+async fn a_next_from_before_the_first_use_counts_only_with_a_landing_of_this_project() {
+    let world = World::new();
+    let foreign = ungated(&world, "main");
+    world.run(&["update-ref", "refs/heads/longhaul/next", &foreign]);
+    let (tip, _) = world.candidate("cart", "cart.txt", "cart\n").await;
+    assert_eq!((tip, world.exists("longhaul/next")), (world.at("main"), false));
+    assert_eq!(world.at(&kept(&foreign)), foreign);
+
+    let world = World::new();
+    world.run(&["checkout", "--quiet", "--detach"]);
+    let trailers = "Add it\n\nFeature-Id: it\nRun-Id: shop-1a2b3c/it/1";
+    world.run(&["commit", "--quiet", "--allow-empty", "-m", trailers]);
+    world.run(&["branch", "--quiet", "longhaul/next"]);
+    world.run(&["checkout", "--quiet", "main"]);
+    let (tip, _) = world.candidate("cart", "cart.txt", "cart\n").await;
+    assert_eq!(tip, world.at("longhaul/next"));
+}
+
+#[tokio::test]
 async fn a_next_that_was_moved_is_put_back() {
     let (world, ours) = waiting().await;
     let foreign = ungated(&world, &ours);

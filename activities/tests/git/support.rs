@@ -10,9 +10,9 @@ use longhaul_activities::process::Supervisor;
 use longhaul_engine::{Activity, Attempt, Failure, Handler, Probe, RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, Mark, MergeCandidate,
-    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, ProjectRef, RunSetup, Seal, SealInput,
-    Sealed, SetupInput, Worktree,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
+    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, PassMark, ProjectRef, RunSetup, Seal,
+    SealInput, Sealed, SetupInput, Worktree,
 };
 use longhaul_workflows::settings::Confinement;
 use tempfile::TempDir;
@@ -153,7 +153,7 @@ impl World {
     }
 
     pub(crate) async fn merge(&self, feature: &str, commit: &str, style: MergeStyle) -> Merged {
-        self.merge_marking(feature, commit, style, Mark::Own).await
+        self.merge_marking(feature, commit, style, PassMark::Own).await
     }
 
     pub(crate) async fn merge_marking(
@@ -161,7 +161,7 @@ impl World {
         feature: &str,
         commit: &str,
         style: MergeStyle,
-        mark: Mark,
+        mark: PassMark,
     ) -> Merged {
         let input = MergeInput {
             mark,
@@ -184,6 +184,10 @@ impl World {
 
     /// The integration tree, reset to a candidate as for its gates. There is no set-up script.
     pub(crate) async fn integrated(&self, merged: &Merged) -> PathBuf {
+        self.try_integrated(merged).await.unwrap()
+    }
+
+    pub(crate) async fn try_integrated(&self, merged: &Merged) -> Result<PathBuf, Failure> {
         let Merged::Candidate { commit, worktree, .. } = merged else { panic!("{merged:?}") };
         let input = SetupInput {
             project: self.project(),
@@ -199,8 +203,8 @@ impl World {
             Supervisor { program: "none".into(), args: Vec::new(), grace: Duration::ZERO };
         let handler =
             ChecksHandler::new(self.dir.path().join("data dir"), supervisor, self.git.clone());
-        Handler::<RunSetup>::perform(&handler, input, &attempt("login", 4)).await.unwrap();
-        worktree.into()
+        Handler::<RunSetup>::perform(&handler, input, &attempt("login", 4)).await?;
+        Ok(worktree.into())
     }
 
     pub(crate) fn land_input(&self, tip: &str, commit: &str) -> LandInput {

@@ -110,6 +110,64 @@ async fn a_private_program_leaves_nothing_that_others_can_read() {
     }
 }
 
+/// Not a test of its own: what a program in a sandbox reaches.
+#[test]
+fn keyring_of_the_user() {
+    use linux_keyutils::{KeyRing, KeyRingIdentifier};
+    if std::env::var_os("TRY_KEYRING").is_none() {
+        return;
+    }
+    let keyring = KeyRing::from_special_id(KeyRingIdentifier::User, false);
+    let key = keyring.and_then(|keyring| keyring.add_key("longhaul-test", "held out"));
+    println!("keyring: {}", if key.is_ok() { "reached" } else { "refused" });
+    if let Ok(key) = key {
+        key.invalidate().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn nothing_can_be_left_in_the_kernel() {
+    let program = std::env::current_exe().unwrap();
+    let script = format!(
+        "TRY_KEYRING=1 '{}' sandbox::keyring_of_the_user --exact --nocapture | grep keyring:",
+        program.display()
+    );
+    let tried = |level: Option<Level>| {
+        let (world, script) = (world(), script.clone());
+        async move {
+            let spec = match level {
+                Some(level) => spec(&world, sandbox(&world, level), &script),
+                None => world.spec(&script),
+            };
+            world.run(&spec).await.unwrap().output_tail
+        }
+    };
+    if tried(None).await != "keyring: reached\n" {
+        eprintln!(
+            "a sandbox is not tried: this kernel has no keyrings, or they are refused already"
+        );
+        return;
+    }
+    for level in levels() {
+        let said = tried(Some(level)).await;
+        assert_eq!(said, "keyring: refused\n", "{level:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_private_program_leaves_no_objects_of_system_v() {
+    let script = "command -v ipcmk >/dev/null || { echo none; exit; }
+         ipcmk -Q >/dev/null 2>&1 && echo made || echo refused";
+    for level in levels() {
+        let world = world();
+        let sandbox = Sandbox { private: true, ..sandbox(&world, level) };
+        let said = world.run(&spec(&world, sandbox, script)).await.unwrap().output_tail;
+        // Bubblewrap has a namespace for them, which ends with the program.
+        let expected = if level == Level::Landlock { "refused\n" } else { "made\n" };
+        assert!(said == "none\n" || said == expected, "{level:?}: {said}");
+    }
+}
+
 #[tokio::test]
 async fn with_bubblewrap_the_usual_temporary_directory_is_private() {
     if !has_bubblewrap() {

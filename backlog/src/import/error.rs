@@ -95,7 +95,7 @@ pub enum ImportError {
     Graph(#[from] BacklogError),
 
     /// Features wait for each other.
-    #[error("{error} ({})", where_they_stand(.places))]
+    #[error("{error} ({})", list_places(.places))]
     Cycle {
         /// The cycles.
         error: BacklogError,
@@ -121,7 +121,7 @@ fn remedies(error: &ListError) -> String {
     }
 }
 
-fn where_they_stand(places: &[(FeatureId, Option<Place>)]) -> String {
+fn list_places(places: &[(FeatureId, Option<Place>)]) -> String {
     let place = |place: &Option<Place>| {
         place
             .as_ref()

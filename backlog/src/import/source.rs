@@ -123,7 +123,7 @@ pub(super) fn has_objects(list: &[Value]) -> bool {
 }
 
 fn json(text: &str) -> Result<Value, ImportError> {
-    serde_json::from_str(text).map_err(|error| not_json(&error, 0))
+    crate::json::parse(text).map_err(|error| not_json(&error, 0))
 }
 
 fn not_json(error: &serde_json::Error, lines_before: usize) -> ImportError {
@@ -144,7 +144,7 @@ fn json_or_lines<'t>(text: &str) -> Result<Source<'t>, ImportError> {
     let mut found = Vec::new();
     let filled = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     for (index, line) in filled {
-        match serde_json::from_str::<Value>(line) {
+        match crate::json::parse(line) {
             Ok(value) if value.is_object() || !found.is_empty() => found.push((index + 1, value)),
             Err(error) if !found.is_empty() => {
                 // A document that is invalid after its first line is not JSON lines.

@@ -30,7 +30,7 @@ impl FeatureList {
 
     /// Appends entries, which may depend on each other in any order, as [`add`](Self::add) does:
     /// all or none.
-    pub fn add_all(&mut self, additions: &[Addition<'_>]) -> Result<String, ListError> {
+    pub(crate) fn add_all(&mut self, additions: &[Addition<'_>]) -> Result<String, ListError> {
         let mut document = self.document.clone();
         let new = additions.iter().map(|addition| Value::from(self.entry_with_extra(addition)));
         if let Some(entries) = entries_mut(&mut document, self.at) {

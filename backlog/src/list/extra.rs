@@ -10,7 +10,7 @@ use longhaul_workflows::backlog::FeatureId;
 
 impl FeatureList {
     /// The unread keys of each entry, one map per feature.
-    pub fn extras(&self) -> Vec<Map<String, Value>> {
+    pub(crate) fn extras(&self) -> Vec<Map<String, Value>> {
         let unread = |entry: &Value| {
             let keys = entry.as_object().into_iter().flatten();
             let unread =
@@ -21,7 +21,7 @@ impl FeatureList {
     }
 
     /// The keys of the list as a whole, without its entries; empty if the list is an array.
-    pub fn list_keys(&self) -> Map<String, Value> {
+    pub(crate) fn list_keys(&self) -> Map<String, Value> {
         let keys = self.document.as_object().into_iter().flatten();
         let around =
             keys.filter(|(key, _)| self.at != EntriesAt::Root && !is_entries(self.at, key));
@@ -29,7 +29,7 @@ impl FeatureList {
     }
 
     /// Adds a key to the list as a whole; an error says why it cannot.
-    pub fn keep_key(&mut self, key: &str, value: &Value) -> Result<(), &'static str> {
+    pub(crate) fn keep_key(&mut self, key: &str, value: &Value) -> Result<(), &'static str> {
         if ENTRY_KEYS.contains(&key) || key == "verify" {
             return Err("in a list of features this key has a meaning of its own");
         }

@@ -364,3 +364,25 @@ fn a_list_in_utf_16_is_read() {
     let error = FeatureList::from_bytes(b"{\n\xff").unwrap_err().to_string();
     assert!(error.contains("neither UTF-8 nor UTF-16 text (line 2"), "{error}");
 }
+
+#[test]
+fn a_key_that_is_twice_in_one_object_is_refused_with_its_place() {
+    let cases = [
+        ("{\"features\": [],\n\"features\": []}", "features", 2),
+        (
+            "{\"features\": [\n{\"id\": \"a\", \"name\": \"A\", \"checks\": [\"false\"],\n\"checks\": []}]}",
+            "checks",
+            3,
+        ),
+        ("[{\"id\": \"a\", \"name\": \"A\", \"note\": {\"by\": 1, \"by\": 2}}]", "by", 1),
+    ];
+    for (text, key, expected) in cases {
+        match FeatureList::parse(text) {
+            Err(ListError::NotJson { line, reason, .. }) => {
+                assert_eq!(line, expected, "{text}");
+                assert!(reason.starts_with(&format!("the key `{key}` is twice")), "{reason}");
+            }
+            read => panic!("{text}: {read:?}"),
+        }
+    }
+}

@@ -23,7 +23,7 @@ pub struct Update<'a> {
 
 impl FeatureList {
     /// Replaces fields of entries: all, or none if the list would become invalid.
-    pub fn update_all(&mut self, updates: &[Update<'_>]) -> Result<(), ListError> {
+    pub(crate) fn update_all(&mut self, updates: &[Update<'_>]) -> Result<(), ListError> {
         let mut document = self.document.clone();
         let places: std::collections::HashMap<&FeatureId, usize> =
             self.features.iter().enumerate().map(|(place, feature)| (&feature.id, place)).collect();

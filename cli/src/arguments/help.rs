@@ -8,7 +8,7 @@ use super::Arguments;
 
 /// The commands by group, in the order of the help page.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Run", &["init", "run", "batch", "feature", "demo"]),
+    ("Run", &["init", "run", "agent", "batch", "feature", "demo"]),
     (
         "Look",
         &[
@@ -51,6 +51,15 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("run", "the project here"),
             ("run shop api --max-agents 4", "two projects with four agents in all"),
             ("run shop -o json", "the final status for programs"),
+        ],
+    ),
+    (
+        "agent",
+        &[
+            ("agent orchestrate login", "one feature, over as many sessions as it needs"),
+            ("agent run shop --feature login --resume", "the same, after it was blocked"),
+            ("agent run shop --session shop-1a2b3c/login/1/2", "a new run from that session on"),
+            ("agent sessions shop --prune --yes", "drop the histories of old runs"),
         ],
     ),
     (

@@ -79,12 +79,12 @@ pub(crate) struct List {
     pub(crate) after: Option<String>,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Listed,
+    pub(crate) output: ListOutput,
 }
 
 /// Output formats of a list on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Listed {
+pub(crate) enum ListOutput {
     /// Text for people
     #[default]
     Table,
@@ -163,7 +163,7 @@ pub(crate) struct Graph {
     pub(crate) dir: PathBuf,
     /// Drawing format
     #[arg(long = "as", value_name = "FORM", value_enum, default_value_t)]
-    pub(crate) form: Form,
+    pub(crate) form: GraphForm,
     /// How many features the text shows at most; the other formats and JSON show all
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) limit: usize,
@@ -174,7 +174,7 @@ pub(crate) struct Graph {
 
 /// Drawing formats of a graph.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum GraphForm {
     /// Text for a terminal
     #[default]
     Text,

@@ -7,12 +7,12 @@ use clap::ValueEnum;
 use longhaul_workflows::projection::State;
 
 use super::shared::span;
-use super::{Output, Within};
+use super::{Output, ProjectScope};
 
 /// Selection of runs in the log.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
-pub(crate) struct Which {
+pub(crate) struct RunSelection {
     /// One run: its id or a unique part of it; or a feature of the project: its last run
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct Replay {
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) within: ProjectScope,
     /// Output format of the verdicts
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -46,9 +46,9 @@ pub(crate) struct Replay {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
     #[command(flatten)]
-    pub(crate) which: Which,
+    pub(crate) which: RunSelection,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) within: ProjectScope,
     /// Write to this file instead of standard output; compressed if its name ends in .zst
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,

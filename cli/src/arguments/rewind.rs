@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use longhaul_server::{Filter, From};
+use longhaul_server::From;
 
-use super::shared::SELECTION;
-use super::{Asked, OneRun, Output, Target, Within};
+use super::{OneRun, Output, ProjectScope, RequestArguments, Selection, Target};
 
 /// The runs of features that are forked.
 #[derive(Debug, clap::Args)]
@@ -13,21 +12,10 @@ pub(crate) struct Runs {
     /// Runs or features (ids); - reads ids from standard input
     #[arg(value_name = "RUN|FEATURE", required_unless_present = "filters")]
     pub(crate) targets: Vec<String>,
-    /// All runs of features that match, each feature by its last run: project=, status=, feature=,
-    /// label.NAME=; may be repeated, all must match
-    #[arg(long = "filter", value_name = "KEY=VALUE", help_heading = SELECTION)]
-    pub(crate) filters: Vec<Filter>,
-    /// Limit for the number of runs
-    #[arg(long, value_name = "N", help_heading = SELECTION)]
-    pub(crate) limit: Option<usize>,
-    /// Only report the new runs, and the features whose checks would run again
-    #[arg(long, help_heading = SELECTION)]
-    pub(crate) dry_run: bool,
-    /// Do not ask for confirmation of several runs
-    #[arg(short, long, help_heading = SELECTION)]
-    pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) selection: Selection,
+    #[command(flatten)]
+    pub(crate) within: ProjectScope,
 }
 
 #[derive(Debug, clap::Args)]
@@ -47,7 +35,7 @@ pub(crate) struct Fork {
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) set: Vec<(String, String)>,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -58,7 +46,7 @@ pub(crate) struct Restart {
     #[command(flatten)]
     pub(crate) runs: Runs,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -78,7 +66,7 @@ pub(crate) struct Rollback {
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -92,7 +80,7 @@ pub(crate) struct Checkpoint {
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(crate) note: String,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 
-use super::look::{Events, Listed};
-use super::{Output, Within};
+use super::look::{Events, ListOutput};
+use super::{Output, ProjectScope};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Session {
@@ -29,10 +29,10 @@ pub(crate) struct SessionList {
     #[arg(value_name = "DIR|FEATURE|ID")]
     pub(crate) target: Option<String>,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) within: ProjectScope,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Listed,
+    pub(crate) output: ListOutput,
 }
 
 /// One session.
@@ -42,7 +42,7 @@ pub(crate) struct SessionName {
     #[arg(value_name = "ID|FEATURE")]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) within: ProjectScope,
 }
 
 #[derive(Debug, clap::Args)]

@@ -6,8 +6,8 @@ use chrono::TimeDelta;
 use longhaul_engine::RequestedBy;
 use longhaul_server::{Limits, SetLimits};
 
-/// The heading of the options that select runs.
-pub(super) const SELECTION: &str = "Selection";
+use super::selection::SELECTION;
+
 /// The heading of the options that are kept in the history.
 const AUDIT: &str = "Audit";
 /// The heading of the limits.
@@ -15,7 +15,7 @@ const LIMITS: &str = "Limits";
 
 /// The requester, and the reason.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Asked {
+pub(crate) struct RequestArguments {
     /// The reason, kept in the history
     #[arg(long, visible_alias = "reason", default_value = "", value_name = "TEXT", hide_default_value = true, help_heading = AUDIT)]
     pub(crate) why: String,
@@ -24,7 +24,7 @@ pub(crate) struct Asked {
     by: Option<String>,
 }
 
-impl Asked {
+impl RequestArguments {
     /// The requester from the command line or the environment, and the reason.
     pub(crate) fn request(&self) -> RequestedBy {
         let by = self.by.clone().unwrap_or_else(user);
@@ -62,7 +62,7 @@ fn duration(text: &str) -> Result<std::time::Duration, String> {
 
 /// The scope in which features are looked up.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Within {
+pub(crate) struct ProjectScope {
     /// The project in which a feature id is looked up
     #[arg(long, default_value = ".", value_name = "DIR", help_heading = SELECTION)]
     pub(crate) dir: PathBuf,
@@ -75,7 +75,7 @@ pub(crate) struct OneRun {
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) within: ProjectScope,
 }
 
 /// A run, a feature or a project.
@@ -86,7 +86,7 @@ pub(crate) struct Target {
     #[arg(value_name = "RUN|FEATURE|DIR")]
     pub(crate) target: Option<String>,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) within: ProjectScope,
 }
 
 /// Concurrency limits over all projects.

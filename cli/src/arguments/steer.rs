@@ -1,32 +1,18 @@
 //! The arguments of the commands that send runs a message.
 
-use longhaul_server::Filter;
-
-use super::shared::SELECTION;
-use super::{Asked, OneRun, Output, Wait, Within};
+use super::{OneRun, Output, ProjectScope, RequestArguments, Selection, Wait};
 
 /// The common arguments of orders.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Tell {
+pub(crate) struct OrderArguments {
     #[command(flatten)]
-    pub(crate) asked: Asked,
-    /// All runs that match: project=, status=, kind=, feature=, label.NAME=; may be repeated, all
-    /// must match
-    #[arg(long = "filter", value_name = "KEY=VALUE", help_heading = SELECTION)]
-    pub(crate) filters: Vec<Filter>,
-    /// Limit for the number of runs
-    #[arg(long, value_name = "N", help_heading = SELECTION)]
-    pub(crate) limit: Option<usize>,
-    /// Only report the runs that would receive the order
-    #[arg(long, help_heading = SELECTION)]
-    pub(crate) dry_run: bool,
-    /// Do not ask for confirmation of several runs
-    #[arg(short, long, help_heading = SELECTION)]
-    pub(crate) yes: bool,
+    pub(crate) asked: RequestArguments,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
     #[command(flatten)]
     pub(crate) wait: Wait,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) within: ProjectScope,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -38,7 +24,7 @@ pub(crate) struct Steer {
     /// the project here]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
-    pub(crate) tell: Tell,
+    pub(crate) tell: OrderArguments,
 }
 
 #[derive(Debug, clap::Args)]
@@ -47,7 +33,7 @@ pub(crate) struct Answer {
     #[arg(required_unless_present = "filters")]
     pub(crate) targets: Vec<String>,
     #[command(flatten)]
-    pub(crate) tell: Tell,
+    pub(crate) tell: OrderArguments,
 }
 
 #[derive(Debug, clap::Args)]
@@ -57,7 +43,7 @@ pub(crate) struct Reply {
     /// The answer
     pub(crate) text: String,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -73,18 +59,18 @@ pub(crate) struct Signal {
     #[arg(required = true, num_args = 1..=3, value_name = "RUN NAME JSON")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]
-    pub(crate) tell: Tell,
+    pub(crate) tell: OrderArguments,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "longhaul steer [OPTIONS] <RUN|FEATURE|DIR> <TEXT>\n       longhaul steer [OPTIONS] --filter <KEY=VALUE> <TEXT>"
 )]
-pub(crate) struct Text {
+pub(crate) struct TextArguments {
     /// The run, feature or project (- reads ids from standard input) unless --filter is given; the
     /// text
     #[arg(required = true, num_args = 1..=2, value_name = "RUN TEXT")]
     pub(crate) words: Vec<String>,
     #[command(flatten)]
-    pub(crate) tell: Tell,
+    pub(crate) tell: OrderArguments,
 }

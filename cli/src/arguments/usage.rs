@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use longhaul_server::views::usage;
 
-use super::Within;
+use super::ProjectScope;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Usage {
@@ -14,7 +14,7 @@ pub(crate) struct Usage {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) by: By,
     #[command(flatten)]
-    pub(crate) within: Within,
+    pub(crate) within: ProjectScope,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Ledger,

@@ -26,7 +26,7 @@ pub(super) use progress::ProgressLine;
 pub(super) use report::Report;
 
 /// The content of a batch file.
-pub(super) struct Asked {
+pub(super) struct BatchRequest {
     pub(super) id: String,
     pub(super) plan: Plan,
     /// The absolute path of the file.
@@ -78,7 +78,7 @@ async fn status(data_dir: &Path, status: &BatchOf) -> Result<Exit> {
 }
 
 /// Submits the batch and returns the id of the submission.
-async fn submit(access: &Client, asked: &Asked) -> Result<String> {
+async fn submit(access: &Client, asked: &BatchRequest) -> Result<String> {
     let submit =
         SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone(), file: asked.file.clone() };
     let Submitted { submission, known } = super::call(access, submit).await?;

@@ -30,7 +30,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
         limits: AtOnce { agents: None, checks: None },
         output: Output::Table,
     };
-    let exit = super::run::run(data_dir, &run).await;
+    let exit = super::run::run(data_dir, &run, None).await;
     if model.is_some() {
         term::say(format!(
             "`longhaul session list {dir}` lists the sessions; `session handoff ID` and `usage {dir}` show more"

@@ -15,7 +15,8 @@ use longhaul_workflows::projection::State;
 use serde_json::{Value, json};
 
 use crate::arguments::{
-    self, Asked, FeatureAdd, FeatureAll, FeatureChange, FeatureCommand, FeatureName, Output,
+    self, FeatureAdd, FeatureAll, FeatureChange, FeatureCommand, FeatureName, Output,
+    RequestArguments,
 };
 use crate::document;
 use crate::exit::{Exit, failed, usage};
@@ -268,7 +269,7 @@ async fn signal_project(
     project: &Project,
     name: &str,
     payload: Value,
-    asked: &Asked,
+    asked: &RequestArguments,
 ) -> Result<()> {
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
     let access = Client::reach(data_dir, term::notice).await?.ok_or_else(never)?;

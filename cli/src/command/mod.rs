@@ -1,5 +1,6 @@
 //! The commands, one per file.
 
+mod agent;
 mod answer;
 mod batch;
 mod bench;
@@ -16,6 +17,7 @@ mod reconcile;
 mod rewind;
 mod run;
 mod schema;
+mod selection;
 pub(crate) mod status;
 mod steer;
 pub(crate) mod terminal;
@@ -62,7 +64,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
 
 async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
     match command {
-        Command::Run(run) => run::run(data_dir, &run).await,
+        Command::Run(run) => run::run(data_dir, &run, None).await,
         Command::Batch(batch) => Box::pin(batch::run(data_dir, &batch)).await,
         Command::Status(show) => status::run(data_dir, &show).await,
         Command::Watch(arguments) => watch::run(data_dir, &arguments).await,
@@ -72,6 +74,7 @@ async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
         Command::Resume(steer) => steer::projects(data_dir, steer, Order::Resume).await,
         Command::Cancel(steer) => steer::projects(data_dir, steer, Order::Cancel).await,
         Command::Terminate(steer) => steer::projects(data_dir, steer, Order::Terminate).await,
+        Command::Agent(agent) => Box::pin(agent::run(data_dir, agent)).await,
         Command::Signal(signal) => steer::signal(data_dir, signal).await,
         Command::Steer(text) => steer::text(data_dir, text).await,
         Command::Answer(reply) => answer::run(data_dir, reply).await,

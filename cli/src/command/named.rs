@@ -10,7 +10,7 @@ use crate::arguments::Target;
 use crate::exit::{failed, usage};
 use crate::place::{self, Project};
 use longhaul_server::advice;
-use longhaul_server::views::{FindProject, FindRun, Name, Nameless, Unknown};
+use longhaul_server::views::{FindProject, FindRun, Name, Unknown, Unresolved};
 use longhaul_server::{Client, Error, RequestError};
 
 /// A run or a feature as the user names it. Outside of a project only runs can be named.
@@ -38,7 +38,7 @@ pub(super) async fn run_or_dir(
         let name = Name { whole: is_dir, ..name(text, dir).await? };
         match access.call(FindRun(name)).await {
             Err(Error::Request(RequestError::UnknownName(unknown)))
-                if is_dir && unknown.why == Nameless::Nothing => {}
+                if is_dir && unknown.why == Unresolved::Nothing => {}
             Err(Error::Request(RequestError::UnknownName(unknown))) => return Ok(Err(unknown)),
             found => return Ok(Ok(found?)),
         }
@@ -91,20 +91,20 @@ pub(super) fn refusal(unknown: &Unknown) -> anyhow::Error {
 pub(super) fn sentence(unknown: &Unknown) -> String {
     let Unknown { name, why, meant } = unknown;
     let (what, list) = match why {
-        Nameless::NoRun => {
+        Unresolved::NoRun => {
             return format!(
                 "the feature `{name}` has had no run yet: {} says why",
                 advice::command(["why", meant.first().unwrap_or(name)])
             );
         }
-        Nameless::Several => {
+        Unresolved::Several => {
             return format!(
                 "`{name}` is the name of several runs; write more of one of these: {}",
                 meant.join(", ")
             );
         }
-        Nameless::Nothing => ("run or feature", "`longhaul list` shows the runs"),
-        Nameless::NoProject => ("project", "`longhaul list --kind project` shows the projects"),
+        Unresolved::Nothing => ("run or feature", "`longhaul list` shows the runs"),
+        Unresolved::NoProject => ("project", "`longhaul list --kind project` shows the projects"),
     };
     if meant.is_empty() {
         return format!("the log knows no {what} `{name}`; {list}");

@@ -17,7 +17,8 @@ use crate::place::Project;
 use crate::term;
 use longhaul_server::advice;
 use longhaul_server::{
-    Error, From, Gone, Limits, ListCheckpoints, RollBack, RolledBack, Row, TakeCheckpoint, Taken,
+    Error, From, Gone, Limits, ListCheckpoints, RewindPoint, RollBack, RolledBack, TakeCheckpoint,
+    TakenCheckpoint,
 };
 
 pub(super) use documents::{
@@ -78,7 +79,7 @@ pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result
     let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
     let take = TakeCheckpoint { run, note: arguments.note, request: request.clone() };
-    let Taken { run, number, commit } = super::call(&client, take).await?;
+    let TakenCheckpoint { run, number, commit } = super::call(&client, take).await?;
     let name = format!("checkpoint:{number}");
     term::say(format!("{run}: kept as commit {commit}; `longhaul fork {run} --from {name}`"));
     match arguments.output {
@@ -104,8 +105,8 @@ pub(super) async fn checkpoints(data_dir: &Path, arguments: &Checkpoints) -> Res
 }
 
 /// The table for people.
-fn table(rows: &[Row]) -> String {
-    let row = |Row { run, name, fork, rollback, checkpoint }: &Row| {
+fn table(rows: &[RewindPoint]) -> String {
+    let row = |RewindPoint { run, name, fork, rollback, checkpoint }: &RewindPoint| {
         let takes =
             [(*fork, "fork"), (*rollback, "rollback")].into_iter().filter(|(takes, _)| *takes);
         let takes: Vec<&str> = takes.map(|(_, verb)| verb).collect();

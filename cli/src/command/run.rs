@@ -21,11 +21,12 @@ use crate::term;
 use longhaul_server::status::StatusDocument;
 use longhaul_server::views::OverviewDocument;
 use longhaul_server::{Due, refuse_out_of_reach, restore_checkouts, settled};
+use longhaul_workflows::backlog::FeatureId;
 
 pub(super) use drift::lost;
 pub(super) use progress::Progress;
-pub(super) use watch::{LOOK, Others};
-use watch::{Seen, Until, begin, watch};
+pub(super) use watch::{LOOK, OwnerWork};
+use watch::{StopCondition, WatchEnd, begin, watch};
 
 /// The states of the settled projects.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -41,7 +42,13 @@ pub(super) struct RunDocument<'a> {
     next_due: Option<DateTime<Utc>>,
 }
 
-pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
+/// Runs projects until all have settled; with a feature, only that one and its dependencies, until
+/// it has settled.
+pub(super) async fn run(
+    data_dir: &Path,
+    arguments: &Run,
+    feature: Option<&FeatureId>,
+) -> Result<Exit> {
     restore_checkouts(data_dir, &arguments.dirs).await;
     let (projects, refused) = projects(&arguments.dirs).await;
     if !refused.is_empty() {
@@ -56,9 +63,11 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
     }
     let limits = arguments.limits.limits();
     let deadline = arguments.max_time.map(|time| Instant::now() + time.duration());
-    let until = Until { once: arguments.once, deadline };
+    let until = StopCondition { once: arguments.once, deadline, feature };
     let seen = owner::join_or_own(data_dir, limits, async |client, service| {
-        let watched = begin(client, &projects, arguments.take_over).await?;
+        // A process that runs all features already goes on with all.
+        let only = feature.filter(|_| service.is_some());
+        let watched = begin(client, &projects, arguments.take_over, only).await?;
         if service.is_none() {
             term::say("another Longhaul runs this log: joined it");
             owner::change_limits(client, &arguments.limits).await?;
@@ -67,14 +76,18 @@ pub(super) async fn run(data_dir: &Path, arguments: &Run) -> Result<Exit> {
         let overview = overview::of(client, &seen.documents).await;
         Ok((seen, overview))
     });
-    let Some((Seen { documents, due }, overview)) = seen.await? else {
+    let Some((WatchEnd { documents, due }, overview)) = seen.await? else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
     if due.is_some() {
         exits.push(Exit::Suspended);
     } else {
-        exits.extend(documents.iter().map(|document| Exit::from(settled::verdict(document))));
+        let verdict = |document| {
+            let of_feature = feature.and_then(|it| settled::verdict_of(document, it.as_str()));
+            Exit::from(of_feature.unwrap_or_else(|| settled::verdict(document)))
+        };
+        exits.extend(documents.iter().map(verdict));
     }
     for document in &documents {
         if let Some((what, cause)) = document.limited_wait() {

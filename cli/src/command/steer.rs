@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_engine::RequestedBy;
 
-use crate::arguments::{self, Signal, Steer, Tell, Text};
+use crate::arguments::{self, OrderArguments, Signal, Steer, TextArguments};
 use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::{Client, Delivered, Error, Order, Receiver, RequestError};
@@ -22,7 +22,7 @@ pub(super) use targets::read_names;
 /// Sends an order to projects or runs; without a name, to the project of this directory.
 pub(super) async fn projects(data_dir: &Path, steer: Steer, order: Order) -> Result<Exit> {
     let mut targets = steer.targets;
-    if targets.is_empty() && steer.tell.filters.is_empty() {
+    if targets.is_empty() && steer.tell.selection.filters.is_empty() {
         targets.push(steer.tell.within.dir.to_string_lossy().into_owned());
     }
     tell(data_dir, &targets, &steer.tell, &order).await
@@ -42,7 +42,7 @@ pub(super) async fn answer(
 
 pub(super) async fn signal(data_dir: &Path, signal: Signal) -> Result<Exit> {
     let mut words = signal.words.into_iter();
-    let target = if signal.tell.filters.is_empty() { words.next() } else { None };
+    let target = if signal.tell.selection.filters.is_empty() { words.next() } else { None };
     let Some(name) = words.next() else {
         return Err(usage("a signal needs a name: `longhaul signal RUN NAME [JSON]`"));
     };
@@ -59,10 +59,10 @@ pub(super) async fn signal(data_dir: &Path, signal: Signal) -> Result<Exit> {
     tell(data_dir, &targets, &signal.tell, &Order::Signal { name, payload }).await
 }
 
-pub(super) async fn text(data_dir: &Path, text: Text) -> Result<Exit> {
+pub(super) async fn text(data_dir: &Path, text: TextArguments) -> Result<Exit> {
     let mut targets = text.words;
     let text_of = targets.pop().unwrap_or_default();
-    if targets.is_empty() == text.tell.filters.is_empty() {
+    if targets.is_empty() == text.tell.selection.filters.is_empty() {
         return Err(usage(
             "name a run, a feature or a project, or give --filter: `longhaul steer RUN TEXT`",
         ));
@@ -71,8 +71,13 @@ pub(super) async fn text(data_dir: &Path, text: Text) -> Result<Exit> {
 }
 
 /// Resolves the targets, asks for confirmation, sends the order and reports.
-async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> Result<Exit> {
-    if !named.is_empty() && !tell.filters.is_empty() {
+async fn tell(
+    data_dir: &Path,
+    named: &[String],
+    tell: &OrderArguments,
+    order: &Order,
+) -> Result<Exit> {
+    if !named.is_empty() && !tell.selection.filters.is_empty() {
         return Err(usage("give either names or --filter, not both"));
     }
     // Before the log is opened: the program that writes the names may need the log, and a person
@@ -80,12 +85,12 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
     let names = targets::read_names(named)?;
     let mut access = super::reach(data_dir).await?;
     let mut found = targets::find(&access, &names, tell, order).await?;
-    found.truncate(tell.limit.unwrap_or(usize::MAX));
+    found.truncate(tell.selection.limit.unwrap_or(usize::MAX));
     if found.is_empty() {
         term::say("no run matches");
     }
-    let is_bulk = !tell.filters.is_empty() || named.iter().any(|name| name == "-");
-    if is_bulk && found.len() > 1 && !tell.dry_run && !tell.yes {
+    let is_bulk = !tell.selection.filters.is_empty() || named.iter().any(|name| name == "-");
+    if is_bulk && found.len() > 1 && !tell.selection.dry_run && !tell.selection.yes {
         drop(access);
         targets::confirm(found.len(), order)?;
         access = super::reach(data_dir).await?;
@@ -93,17 +98,25 @@ async fn tell(data_dir: &Path, named: &[String], tell: &Tell, order: &Order) -> 
     let request = tell.asked.request();
     let mut lines = Vec::new();
     for target in found {
-        lines.extend(tell_one(&access, target, tell.dry_run, order, &request).await?);
+        lines.extend(tell_one(&access, target, tell.selection.dry_run, order, &request).await?);
     }
     report::print(&lines, tell, order, &request)?;
-    if tell.wait.wait && !tell.dry_run && !is_followed(&access, &lines, tell, order).await? {
+    if tell.wait.wait
+        && !tell.selection.dry_run
+        && !is_followed(&access, &lines, tell, order).await?
+    {
         return Ok(Exit::Suspended);
     }
     Ok(report::exit(&lines))
 }
 
 /// Waits until the runs have followed the order; a message names those that have not.
-async fn is_followed(access: &Client, lines: &[Line], tell: &Tell, order: &Order) -> Result<bool> {
+async fn is_followed(
+    access: &Client,
+    lines: &[Line],
+    tell: &OrderArguments,
+    order: &Order,
+) -> Result<bool> {
     let received = lines.iter().filter(|line| line.has_received());
     if received.clone().any(|line| line.waits) {
         term::say("no process runs this log, so there is nothing to wait for");

@@ -47,7 +47,7 @@ fn view(documents: &[StatusDocument]) -> View {
         for line in active(document) {
             let run = line.run.clone().expect("an active feature has a run");
             let activity = RunActivity {
-                seen: Seen { run: run.clone(), conversation: None },
+                seen: ReadPosition { run: run.clone(), conversation: None },
                 started_at: start(),
                 since: start(),
                 last_line: Some(format!("working on {}", line.id)),

@@ -15,4 +15,4 @@ pub(crate) use activation::{Activation, Retirement};
 pub use attempt::Emitted;
 pub(crate) use inbox::Inbox;
 pub(crate) use pools::Pools;
-pub use pools::{Feeder, Share};
+pub use pools::{Prefetch, Share};

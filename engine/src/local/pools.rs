@@ -26,7 +26,7 @@ pub struct Share {
 /// A pool whose calls prepare the calls of another one, such as the trees that agents work in: a
 /// call gets a slot only when the prepared runs are about to be used up.
 #[derive(Debug, Clone)]
-pub struct Feeder {
+pub struct Prefetch {
     /// The pool of the calls that prepare.
     pub pool: String,
     /// The pool that the prepared runs enter.
@@ -45,12 +45,12 @@ pub struct Feeder {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pools {
     pools: Arc<Mutex<HashMap<String, Arc<Pool>>>>,
-    terms: Arc<Mutex<Terms>>,
+    shares: Arc<Mutex<Shares>>,
 }
 
 /// Priorities of projects and limits of labels.
 #[derive(Debug, Default)]
-struct Terms {
+struct Shares {
     shares: HashMap<String, Share>,
     /// The limit of a pool for a label.
     limits: HashMap<(String, String), usize>,
@@ -59,16 +59,16 @@ struct Terms {
 #[derive(Debug)]
 struct Pool {
     name: String,
-    terms: Arc<Mutex<Terms>>,
-    /// The pool that has this one in its [`Feeding`].
+    shares: Arc<Mutex<Shares>>,
+    /// The pool that has this one in its [`Downstream`].
     before: Weak<Pool>,
-    feeding: Option<Feeding>,
+    feeding: Option<Downstream>,
     state: Mutex<State>,
 }
 
 /// The pools after one that prepares their calls. Their states are locked after its own.
 #[derive(Debug)]
-struct Feeding {
+struct Downstream {
     next: Arc<Pool>,
     then: Arc<Pool>,
     ahead: usize,
@@ -93,20 +93,20 @@ struct State {
 #[derive(Debug, Default)]
 struct Queue {
     /// By rank, the highest first.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedCall>,
     /// The turn in which it was last served.
     served: u64,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedCall {
     run: RunId,
     rank: u8,
     sender: oneshot::Sender<PoolSlot>,
 }
 
 impl Queue {
-    fn add(&mut self, waiting: Waiting) {
+    fn add(&mut self, waiting: QueuedCall) {
         let place = self.waiting.iter().take_while(|other| other.rank >= waiting.rank).count();
         self.waiting.insert(place, waiting);
     }
@@ -133,27 +133,27 @@ impl Drop for PoolSlot {
 }
 
 impl Pools {
-    pub(crate) fn new(sizes: &[(String, usize)], feeders: &[Feeder]) -> Self {
-        let terms = Arc::<Mutex<Terms>>::default();
+    pub(crate) fn new(sizes: &[(String, usize)], prefetch: &[Prefetch]) -> Self {
+        let shares = Arc::<Mutex<Shares>>::default();
         let mut pools = HashMap::new();
         let size = |name: &String| sizes.iter().find(|(pool, _)| pool == name).map(|it| it.1);
-        for feeder in feeders {
-            let (Some(next), Some(then)) = (size(&feeder.feeds), size(&feeder.then)) else {
+        for prefetch in prefetch {
+            let (Some(next), Some(then)) = (size(&prefetch.feeds), size(&prefetch.then)) else {
                 continue;
             };
             let first = Arc::new_cyclic(|before: &Weak<Pool>| {
-                let next = Pool::new(&feeder.feeds, next, &terms, before.clone(), None);
-                let then = Pool::new(&feeder.then, then, &terms, before.clone(), None);
+                let next = Pool::new(&prefetch.feeds, next, &shares, before.clone(), None);
+                let then = Pool::new(&prefetch.then, then, &shares, before.clone(), None);
                 let (next, then) = (Arc::new(next), Arc::new(then));
-                pools.insert(feeder.feeds.clone(), Arc::clone(&next));
-                pools.insert(feeder.then.clone(), Arc::clone(&then));
-                let Feeder { ahead, patience, .. } = *feeder;
-                let feeding = Feeding { next, then, ahead, patience };
-                Pool::new(&feeder.pool, usize::MAX, &terms, Weak::new(), Some(feeding))
+                pools.insert(prefetch.feeds.clone(), Arc::clone(&next));
+                pools.insert(prefetch.then.clone(), Arc::clone(&then));
+                let Prefetch { ahead, patience, .. } = *prefetch;
+                let feeding = Downstream { next, then, ahead, patience };
+                Pool::new(&prefetch.pool, usize::MAX, &shares, Weak::new(), Some(feeding))
             });
-            pools.insert(feeder.pool.clone(), first);
+            pools.insert(prefetch.pool.clone(), first);
         }
-        let pools = Self { pools: Arc::new(Mutex::new(pools)), terms };
+        let pools = Self { pools: Arc::new(Mutex::new(pools)), shares };
         for (name, size) in sizes {
             pools.resize(name, *size);
         }
@@ -162,7 +162,7 @@ impl Pools {
 
     /// Sets how the runs of a project share pools, from now on.
     pub(crate) fn share(&self, project: &str, share: Share) {
-        lock(&self.terms).shares.insert(project.to_owned(), share);
+        lock(&self.shares).shares.insert(project.to_owned(), share);
         self.serve_all();
     }
 
@@ -171,7 +171,7 @@ impl Pools {
     pub(crate) fn resize(&self, name: &str, size: usize) {
         let pool = {
             let mut pools = lock(&self.pools);
-            let new = || Arc::new(Pool::new(name, size, &self.terms, Weak::new(), None));
+            let new = || Arc::new(Pool::new(name, size, &self.shares, Weak::new(), None));
             Arc::clone(pools.entry(name.to_owned()).or_insert_with(new))
         };
         let mut state = pool.lock();
@@ -183,7 +183,7 @@ impl Pools {
 
     /// Sets the limit of a pool for a label, from now on.
     pub(crate) fn limit(&self, pool: &str, label: &str, most: usize) {
-        lock(&self.terms).limits.insert((pool.to_owned(), label.to_owned()), most);
+        lock(&self.shares).limits.insert((pool.to_owned(), label.to_owned()), most);
         self.serve_all();
     }
 
@@ -233,7 +233,7 @@ impl Pools {
         let (sender, mut place) = oneshot::channel();
         {
             let mut state = pool.lock();
-            let waiting = Waiting { run: run.clone(), rank, sender };
+            let waiting = QueuedCall { run: run.clone(), rank, sender };
             state.queues.entry(run.root().to_owned()).or_default().add(waiting);
             pool.serve(&mut state);
         }
@@ -254,13 +254,13 @@ impl Pool {
     fn new(
         name: &str,
         size: usize,
-        terms: &Arc<Mutex<Terms>>,
+        shares: &Arc<Mutex<Shares>>,
         before: Weak<Pool>,
-        feeding: Option<Feeding>,
+        feeding: Option<Downstream>,
     ) -> Self {
         let state = State { size, ..State::default() };
-        let terms = Arc::clone(terms);
-        Self { name: name.to_owned(), terms, before, feeding, state: Mutex::new(state) }
+        let shares = Arc::clone(shares);
+        Self { name: name.to_owned(), shares, before, feeding, state: Mutex::new(state) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -309,7 +309,7 @@ impl Pool {
             state.turn += 1;
             let turn = state.turn;
             let Some(queue) = state.queues.get_mut(&project) else { return };
-            let Some(Waiting { run, sender, .. }) = queue.waiting.pop_front() else { return };
+            let Some(QueuedCall { run, sender, .. }) = queue.waiting.pop_front() else { return };
             let place = PoolSlot { pool: Some(Arc::clone(self)), labels: labels.clone() };
             match sender.send(place) {
                 Ok(()) => {
@@ -327,21 +327,21 @@ impl Pool {
 
     /// The next project in turn, if there is a free slot for it.
     fn next(&self, state: &mut State) -> Option<(String, Vec<String>)> {
-        let terms = lock(&self.terms);
+        let shares = lock(&self.shares);
         if state.taken >= state.size {
             return None;
         }
         let default = Share::default();
         let fits = |share: &Share| {
             share.labels.iter().all(|label| {
-                let limit = terms.limits.get(&(self.name.clone(), label.clone()));
+                let limit = shares.limits.get(&(self.name.clone(), label.clone()));
                 limit
                     .is_none_or(|limit| state.used.get(label).copied().unwrap_or_default() < *limit)
             })
         };
         let waiting = state.queues.iter().filter(|(_, queue)| !queue.waiting.is_empty());
         let with_share = waiting.map(|(project, queue)| {
-            (project, queue, terms.shares.get(project).unwrap_or(&default))
+            (project, queue, shares.shares.get(project).unwrap_or(&default))
         });
         let next = with_share.filter(|(_, _, share)| fits(share));
         let order = |(_, queue, share): &(&String, &Queue, &Share)| {

@@ -49,7 +49,7 @@ pub(super) async fn drive(
             }
             End::Stuck(stop) => {
                 tracing::error!(%run, "{stop}");
-                shared.stuck().insert(run.clone(), stop);
+                shared.set_stuck(&run, stop);
                 // One more activation ends the run if that is asked for: it does so before it asks
                 // the workflow. A request that comes later wakes the run.
                 if shared.release(&run, &inbox, |inbox| !is_last && inbox.may_hold_terminate()) {
@@ -58,7 +58,7 @@ pub(super) async fn drive(
                 is_last = true;
             }
             End::RunEnded | End::Retired(Retirement::Terminated) => {
-                shared.stuck().remove(&run);
+                shared.clear_stuck(&run);
                 shared.pools.leave(&run);
                 shared.release(&run, &inbox, |_| false);
                 return;

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::context::{EngineError, Stop};
 use crate::event::{Cause, Event, EventKind, MessageBody, Outcome, RequestedBy};
 use crate::id::RunId;
-use crate::local::{Emitted, Feeder, Share};
+use crate::local::{Emitted, Prefetch, Share};
 use crate::payload::Payload;
 use crate::store::{Commit, Creation, Delivery, EventLog, StoreError};
 use crate::summary::{Status, Summary};
@@ -41,7 +41,7 @@ pub struct Options {
     /// The slots of each pool. A pool without an entry has no limit.
     pub pools: Vec<(String, usize)>,
     /// The pools whose calls prepare those of another pool.
-    pub feeders: Vec<Feeder>,
+    pub prefetch: Vec<Prefetch>,
     /// The most runs that wait in memory; a further run leaves it at once.
     pub resident_waiting: usize,
     /// How long a run waits in memory before it leaves it.
@@ -55,7 +55,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             pools: Vec::new(),
-            feeders: Vec::new(),
+            prefetch: Vec::new(),
             resident_waiting: 1000,
             idle: Duration::from_secs(10),
             adopted: vec![String::new()],
@@ -63,12 +63,13 @@ impl Default for Options {
     }
 }
 
-/// Events of one run that were just made durable.
+/// A change of one run: events were just made durable, a message was put into its mailbox, or it
+/// became stuck in this process or was freed.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct Change {
     /// The run.
     pub run: RunId,
-    /// The events, in order.
+    /// The events, in order; empty for a message or a stuck run.
     pub events: Vec<Event>,
 }
 
@@ -155,7 +156,7 @@ impl Engine {
     }
 
     /// Creates a run with an initial history atomically, and adopts it. Fails if the run exists.
-    pub async fn found(&self, commit: Commit) -> Result<(), StoreError> {
+    pub async fn commit_new_run(&self, commit: Commit) -> Result<(), StoreError> {
         let run = commit.run.clone();
         self.0.record(commit).await?;
         self.0.wake(run);
@@ -208,7 +209,7 @@ impl Engine {
     pub async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
         if matches!(body, MessageBody::Terminate(_)) {
             // A termination applies even to a stuck run; if that fails, the run is stuck again.
-            self.0.stuck().remove(to);
+            self.0.clear_stuck(to);
         }
         let delivery = Delivery { to: to.clone(), at: self.0.clock.now(), body };
         self.0.deliver(delivery).await
@@ -219,9 +220,9 @@ impl Engine {
         &self.0.store
     }
 
-    /// Subscribes to recorded events. A reader that lags receives the number of missed events.
-    pub fn recorded(&self) -> broadcast::Receiver<Arc<Recorded>> {
-        self.0.recorded.subscribe()
+    /// Subscribes to changes of all runs. A reader that lags receives the number of missed changes.
+    pub fn changes(&self) -> broadcast::Receiver<Arc<Change>> {
+        self.0.changes.subscribe()
     }
 
     /// Subscribes to emitted live events. A reader that lags receives the number of missed events.

@@ -6,5 +6,5 @@ mod reservation;
 mod shared;
 mod timers;
 
-pub use engine::{Engine, Options, Parts, Recorded};
+pub use engine::{Change, Engine, Options, Parts};
 pub(crate) use shared::Shared;

@@ -15,7 +15,7 @@ use crate::local::{Emitted, Inbox, Pools};
 use crate::store::{Commit, Committed, Creation, Delivery, EventLog, StoreError};
 use crate::workflow::Workflows;
 
-use super::engine::{Options, Recorded};
+use super::engine::{Change, Options};
 use super::reservation::Reservation;
 use super::timers::Timers;
 
@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) pools: Pools,
     pub(super) timers: Timers,
-    pub(super) recorded: broadcast::Sender<Arc<Recorded>>,
+    pub(super) changes: broadcast::Sender<Arc<Change>>,
     pub(crate) emitted: broadcast::Sender<Arc<Emitted>>,
     pub(super) stopping: watch::Sender<bool>,
     /// The number of runs in memory; changes when an activation begins or ends.
@@ -69,10 +69,10 @@ impl Shared {
             workflows,
             handlers,
             clock,
-            pools: Pools::new(&options.pools, &options.feeders),
+            pools: Pools::new(&options.pools, &options.prefetch),
             options,
             timers: Timers::default(),
-            recorded: broadcast::channel(4096).0,
+            changes: broadcast::channel(4096).0,
             emitted: broadcast::channel(4096).0,
             stopping: watch::channel(false).0,
             activations: watch::channel(0).0,
@@ -93,8 +93,7 @@ impl Shared {
         let recipients: Vec<_> =
             commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
         // Also without a receiver: one that subscribes during the commit does not see it in the store.
-        let recorded =
-            Arc::new(Recorded { run: commit.run.clone(), events: commit.events.clone() });
+        let change = Change { run: commit.run.clone(), events: commit.events.clone() };
         let committed = self.store.commit(commit).await?;
         for ((run, reservation), created) in
             creations.into_iter().zip(reservation).zip(&committed.created)
@@ -110,7 +109,7 @@ impl Shared {
                 self.hand_over(recipient, message.clone());
             }
         }
-        let _ = self.recorded.send(recorded);
+        self.notify(change);
         Ok(committed)
     }
 
@@ -118,8 +117,29 @@ impl Shared {
     pub(super) async fn deliver(&self, delivery: Delivery) -> Result<bool, StoreError> {
         let recipient = self.recipient(&delivery.to);
         let Some(message) = self.store.deliver(delivery).await? else { return Ok(false) };
+        let change = Change { run: recipient.run.clone(), events: Vec::new() };
         self.hand_over(recipient, message);
+        self.notify(change);
         Ok(true)
+    }
+
+    /// Tells the subscribers of a change that is durable.
+    fn notify(&self, change: Change) {
+        // There may be no subscriber.
+        let _ = self.changes.send(Arc::new(change));
+    }
+
+    /// Forgets that a run was stuck.
+    pub(super) fn clear_stuck(&self, run: &RunId) {
+        if self.stuck().remove(run).is_some() {
+            self.notify(Change { run: run.clone(), events: Vec::new() });
+        }
+    }
+
+    /// Marks a run as stuck in this process.
+    pub(super) fn set_stuck(&self, run: &RunId, reason: Stop) {
+        self.stuck().insert(run.clone(), reason);
+        self.notify(Change { run: run.clone(), events: Vec::new() });
     }
 
     /// The recipient of a message that is about to be sent.

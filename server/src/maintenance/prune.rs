@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chrono::Utc;
+use longhaul_activities::files::remove_all;
 use longhaul_activities::process::run_folder_name;
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_storage::Archive;
@@ -51,9 +52,7 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
 fn remove_files(data_dir: &Path, run: &RunId) {
     for folder in ["logs", "sessions"] {
         let path = data_dir.join(folder).join(run_folder_name(run));
-        if let Err(error) = std::fs::remove_dir_all(&path)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
+        if let Err(error) = remove_all(&path) {
             tracing::warn!("cannot remove {}: {error}", path.display());
         }
     }

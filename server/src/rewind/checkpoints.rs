@@ -3,16 +3,19 @@
 use longhaul_activities::git::{Keep, Kept};
 use longhaul_engine::{Event, EventKind, RunId};
 use longhaul_workflows::contracts::ProjectRef;
-use longhaul_workflows::feature::{Brief, Checkpoint, FeatureWorkflow, checkpoints, prefix};
+use longhaul_workflows::feature::{Checkpoint, FeatureInput, FeatureWorkflow, checkpoints, prefix};
 
 use crate::pruned;
 
-use super::{Row, TakeCheckpoint, Taken};
+use super::{RewindPoint, TakeCheckpoint, TakenCheckpoint};
 use crate::request::RequestError;
 use crate::service::Service;
 
 impl Service {
-    pub(crate) async fn checkpoint(&self, asked: TakeCheckpoint) -> Result<Taken, RequestError> {
+    pub(crate) async fn checkpoint(
+        &self,
+        asked: TakeCheckpoint,
+    ) -> Result<TakenCheckpoint, RequestError> {
         let TakeCheckpoint { run, note, request } = asked;
         let origin = self.origin(&run).await?;
         let run = origin.run;
@@ -23,18 +26,21 @@ impl Service {
             )));
         }
         let position = origin.segment.last().map_or(0, |event| event.position);
-        let project = origin.brief.project;
-        let feature = origin.brief.feature.id;
+        let project = origin.input.project;
+        let feature = origin.input.feature.id;
         let keep = Keep { project, feature, run: run.clone(), position, note, request };
         match self.git.keep_checkpoint(&keep).await? {
-            Some(Kept { number, commit, .. }) => Ok(Taken { run, number, commit }),
+            Some(Kept { number, commit, .. }) => Ok(TakenCheckpoint { run, number, commit }),
             None => Err(RequestError::refused(format!(
                 "{run} has no work tree now: there is nothing to keep"
             ))),
         }
     }
 
-    pub(crate) async fn checkpoints(&self, target: &RunId) -> Result<Vec<Row>, RequestError> {
+    pub(crate) async fn checkpoints(
+        &self,
+        target: &RunId,
+    ) -> Result<Vec<RewindPoint>, RequestError> {
         if let Some(summary) = self.store.summary(target).await?
             && let Some(at) = pruned::at(&summary)
         {
@@ -53,15 +59,21 @@ impl Service {
         Ok(rows)
     }
 
-    async fn rows(&self, run: &RunId, segment: &[Event]) -> Vec<Row> {
+    async fn rows(&self, run: &RunId, segment: &[Event]) -> Vec<RewindPoint> {
         let sealed = checkpoints(segment).into_iter().map(|checkpoint| {
             let name = checkpoint
                 .session
                 .map_or_else(|| checkpoint.position.to_string(), |n| format!("session:{n}"));
             let fork = prefix(segment, checkpoint.position).position == checkpoint.position;
-            Row { run: run.clone(), name, fork, rollback: checkpoint.is_landing(), checkpoint }
+            RewindPoint {
+                run: run.clone(),
+                name,
+                fork,
+                rollback: checkpoint.is_landing(),
+                checkpoint,
+            }
         });
-        let mut rows: Vec<Row> = sealed.collect();
+        let mut rows: Vec<RewindPoint> = sealed.collect();
         let Some(project) = project_of(segment) else { return rows };
         // A missing checkout has no refs, but the history still exists.
         let kept = self.git.kept_checkpoints(&project, run).await.unwrap_or_default();
@@ -69,7 +81,7 @@ impl Service {
             let name = format!("checkpoint:{number}");
             let run = run.clone();
             let checkpoint = Checkpoint { position, at, commit, session: None, step: note };
-            Row { run, name, fork: true, rollback: false, checkpoint }
+            RewindPoint { run, name, fork: true, rollback: false, checkpoint }
         }));
         rows.sort_by_key(|row| row.checkpoint.position);
         rows
@@ -78,5 +90,5 @@ impl Service {
 
 fn project_of(segment: &[Event]) -> Option<ProjectRef> {
     let EventKind::RunStarted { input, .. } = &segment.first()?.kind else { return None };
-    Some(input.read::<Brief>().ok()?.project)
+    Some(input.read::<FeatureInput>().ok()?.project)
 }

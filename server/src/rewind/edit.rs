@@ -2,7 +2,7 @@
 //! feature.
 
 use longhaul_engine::Payload;
-use longhaul_workflows::feature::Brief;
+use longhaul_workflows::feature::FeatureInput;
 use longhaul_workflows::settings::literal_env;
 use serde_json::{Value, json};
 
@@ -10,8 +10,11 @@ use serde_json::{Value, json};
 ///
 /// # Errors
 /// The error in a key or a value, as a message for the user.
-pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, String> {
-    let mut whole = plain(brief);
+pub(crate) fn edited(
+    input: &FeatureInput,
+    set: &[(String, String)],
+) -> Result<FeatureInput, String> {
+    let mut whole = plain(input);
     for (key, text) in set {
         let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
         let value = if CHECKS.contains(&key.as_str()) { as_checks(value) } else { value };
@@ -22,7 +25,7 @@ pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
                  or '{{\"env\":\"NAME\"}}', or [agent] env in longhaul.toml: it is read when a session starts"
             ));
         }
-        let read: Brief = serde_json::from_value(whole.clone()).map_err(|error| {
+        let read: FeatureInput = serde_json::from_value(whole.clone()).map_err(|error| {
             let is_of_checks = CHECKS.iter().any(|checks| key.starts_with(checks));
             let shape = if is_of_checks { SHAPE } else { "" };
             format!("`{key}` cannot be {value}: {error}{shape}")
@@ -32,14 +35,14 @@ pub(crate) fn edited(brief: &Brief, set: &[(String, String)]) -> Result<Brief, S
             return Err(unknown(key));
         }
     }
-    let edited: Brief = serde_json::from_value(whole).map_err(|error| error.to_string())?;
-    if edited.feature.id != brief.feature.id {
+    let edited: FeatureInput = serde_json::from_value(whole).map_err(|error| error.to_string())?;
+    if edited.feature.id != input.feature.id {
         return Err(
             "`feature.id` cannot change: it names the branch, the run and its work tree".into()
         );
     }
-    if edited.feature.checks != brief.feature.checks
-        || edited.settings.gates != brief.settings.gates
+    if edited.feature.checks != input.feature.checks
+        || edited.settings.gates != input.settings.gates
     {
         // `passes` must not appear next to checks that have not passed.
         return Err(
@@ -73,8 +76,8 @@ fn as_checks(value: Value) -> Value {
     commands.into_iter().enumerate().map(check).collect()
 }
 
-fn plain(brief: &Brief) -> Value {
-    Payload::of(brief).read().unwrap_or_default()
+fn plain(input: &FeatureInput) -> Value {
+    Payload::of(input).read().unwrap_or_default()
 }
 
 fn unknown(key: &str) -> String {
@@ -112,8 +115,8 @@ mod tests {
 
     use super::*;
 
-    fn brief() -> Brief {
-        Brief {
+    fn brief() -> FeatureInput {
+        FeatureInput {
             project: ProjectRef { id: "p".into(), root: "/p".into() },
             target: "main".into(),
             feature: Feature::new(FeatureId::new("login").unwrap(), "Login"),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::Utc;
-use longhaul_activities::git::TakeBack;
+use longhaul_activities::git::RewindTarget;
 use longhaul_engine::store::{Commit, Delivery};
 use longhaul_engine::{
     Diverged, Event, EventKind, EventLog, MessageBody, Payload, Position, RunId, StoreError,
@@ -11,7 +11,8 @@ use longhaul_engine::{
 };
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::feature::{
-    Brief, COPIED, FORKED_FROM, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints, prefix,
+    COPIED, FORKED_FROM, FeatureInput, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints,
+    prefix,
 };
 use longhaul_workflows::project::Forked as ForkNotice;
 use longhaul_workflows::projection::{ProjectView, RunView, SessionState};
@@ -24,10 +25,10 @@ use crate::request::RequestError;
 use crate::service::Service;
 
 /// The origin of a fork, with the runs of its feature.
-pub(crate) struct Origin {
+pub(crate) struct ForkOrigin {
     pub(crate) run: RunId,
     pub(crate) segment: Vec<Event>,
-    pub(crate) brief: Brief,
+    pub(crate) input: FeatureInput,
     /// The last run of the feature with its state.
     pub(crate) last: (RunId, Summary),
     pub(crate) next: (RunId, u32),
@@ -42,30 +43,30 @@ impl Service {
         }
         let (asked, kept) = self.step(&origin, fork.from).await.map_err(RequestError::refused)?;
         if let From::Position(_) = fork.from {
-            whole(&origin, asked).map_err(RequestError::refused)?;
+            check_step(&origin, asked).map_err(RequestError::refused)?;
         }
         let last = if fork.note.is_some() { before_hearing(&origin.segment, asked) } else { asked };
         let mut prefix = prefix(&origin.segment, last);
         prefix.commit = kept.or(prefix.commit);
         with_settings(&origin, &mut prefix, &fork)?;
-        let invalidates = self.passed_on(&origin).await?;
+        let invalidates = self.passed_dependents(&origin).await?;
         if fork.dry_run {
             let (run, position, commit) = (origin.next.0, prefix.position, prefix.commit);
             return Ok(Forked { run, origin: origin.run, asked, position, commit, invalidates });
         }
-        let taking_back = self.taking_back.lock().await;
-        self.git.take_back(&take_back(&origin, prefix.commit.clone())).await?;
+        let rewinding = self.rewinding.lock().await;
+        self.git.take_back(&rewind_target(&origin, prefix.commit.clone())).await?;
         let run = origin.next.0.clone();
         let commit = prefix.commit.clone();
         let position = prefix.position;
-        let founded = self.found(founding(&origin, prefix, &fork)).await;
-        if matches!(founded, Ok(()) | Err(StoreError::Conflict { .. }))
-            && let Err(failure) = self.git.settle_back(&origin.brief.project, &run, true).await
+        let committed = self.commit_fork(new_run(&origin, prefix, &fork)).await;
+        if matches!(committed, Ok(()) | Err(StoreError::Conflict { .. }))
+            && let Err(failure) = self.git.settle_back(&origin.input.project, &run, true).await
         {
             tracing::warn!("{failure}");
         }
-        drop(taking_back);
-        match founded {
+        drop(rewinding);
+        match committed {
             Err(StoreError::Conflict { .. }) => {
                 return Err(RequestError::held(format!(
                     "run {run} has just started: repeat the command"
@@ -78,12 +79,12 @@ impl Service {
 
     /// The position of a step, and its commit if the history does not contain it; or why the step
     /// does not exist.
-    async fn step(&self, origin: &Origin, from: From) -> Result<(u64, Option<String>), String> {
+    async fn step(&self, origin: &ForkOrigin, from: From) -> Result<(u64, Option<String>), String> {
         let From::Checkpoint(number) = from else { return Ok((position(origin, from)?, None)) };
         let run = &origin.run;
         let kept = self
             .git
-            .kept_checkpoints(&origin.brief.project, run)
+            .kept_checkpoints(&origin.input.project, run)
             .await
             .map_err(|failure| failure.message)?;
         let found = kept.into_iter().find(|kept| kept.number == number);
@@ -94,12 +95,12 @@ impl Service {
     }
 
     /// The passed features that depend on the feature, also indirectly.
-    async fn passed_on(&self, origin: &Origin) -> Result<Vec<String>, StoreError> {
-        let Ok(project) = RunId::new(origin.brief.project.id.clone()) else {
+    async fn passed_dependents(&self, origin: &ForkOrigin) -> Result<Vec<String>, StoreError> {
+        let Ok(project) = RunId::new(origin.input.project.id.clone()) else {
             return Ok(Vec::new());
         };
         let view = ProjectView::of(&self.store.published(&project).await?);
-        let mut below = BTreeSet::from([&origin.brief.feature.id]);
+        let mut below = BTreeSet::from([&origin.input.feature.id]);
         loop {
             let count = below.len();
             let more = view
@@ -112,20 +113,20 @@ impl Service {
                 break;
             }
         }
-        below.remove(&origin.brief.feature.id);
+        below.remove(&origin.input.feature.id);
         let passed = |id: &&FeatureId| view.feature(id).is_some_and(|known| known.passes);
         Ok(below.into_iter().filter(passed).map(ToString::to_string).collect())
     }
 
-    async fn found(&self, commit: Commit) -> Result<(), StoreError> {
+    async fn commit_fork(&self, commit: Commit) -> Result<(), StoreError> {
         match &self.engine {
-            Some(engine) => engine.found(commit).await,
+            Some(engine) => engine.commit_new_run(commit).await,
             None => self.log.commit(commit).await.map(drop),
         }
     }
 
     /// The run and its feature.
-    pub(crate) async fn origin(&self, run: &RunId) -> Result<Origin, RequestError> {
+    pub(crate) async fn origin(&self, run: &RunId) -> Result<ForkOrigin, RequestError> {
         let run = run.clone();
         let summary = self.known(&run).await?;
         if summary.workflow != FeatureWorkflow::NAME {
@@ -142,8 +143,9 @@ impl Service {
         else {
             return Err(damaged(&run, "a segment must begin with RunStarted").into());
         };
-        let brief: Brief = input.read().map_err(|error| damaged(&run, &error.to_string()))?;
-        let feature = format!("{}/{}", brief.project.id, brief.feature.id);
+        let input: FeatureInput =
+            input.read().map_err(|error| damaged(&run, &error.to_string()))?;
+        let feature = format!("{}/{}", input.project.id, input.feature.id);
         let mut runs = self.numbered(&feature).await?;
         let Some((number, summary)) = runs.pop_last() else {
             return Err(RequestError::UnknownRun { run });
@@ -154,7 +156,7 @@ impl Service {
         };
         let last = (id(number)?, summary);
         let next = (id(number + 1)?, number + 1);
-        Ok(Origin { run, segment, brief, last, next })
+        Ok(ForkOrigin { run, segment, input, last, next })
     }
 
     /// The runs of a feature by number.
@@ -188,7 +190,7 @@ fn damaged(run: &RunId, reason: &str) -> StoreError {
 }
 
 /// The position of a step, or why it does not exist.
-fn position(origin: &Origin, from: From) -> Result<u64, String> {
+fn position(origin: &ForkOrigin, from: From) -> Result<u64, String> {
     let first = &origin.segment[0];
     let last = &origin.segment[origin.segment.len() - 1];
     match from {
@@ -226,7 +228,7 @@ fn sealed(segment: &[Event]) -> impl Iterator<Item = Position> {
 }
 
 /// The last step before the session that failed, or whose work failed its checks.
-fn before_failure(origin: &Origin) -> Result<Position, String> {
+fn before_failure(origin: &ForkOrigin) -> Result<Position, String> {
     let view = RunView::of(&origin.segment);
     let check = view.failed_check().map(|check| check.position);
     let mut failed = view.sessions.iter().filter(|session| session.state == SessionState::Failed);
@@ -241,7 +243,7 @@ fn before_failure(origin: &Origin) -> Result<Position, String> {
 }
 
 /// Checks that a fork can start after this event; the error names the nearest valid positions.
-fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
+fn check_step(origin: &ForkOrigin, asked: Position) -> Result<(), String> {
     let segment = &origin.segment;
     let before = prefix(segment, asked).position;
     if before == asked {
@@ -259,9 +261,9 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
         "; {} goes back to where it landed",
         advice::command([
             "rollback",
-            origin.brief.project.root.as_str(),
+            origin.input.project.root.as_str(),
             "--to",
-            origin.brief.feature.id.as_str(),
+            origin.input.feature.id.as_str(),
         ])
     );
     let back = if has_landed { back } else { String::new() };
@@ -271,7 +273,11 @@ fn whole(origin: &Origin, asked: Position) -> Result<(), String> {
 }
 
 /// Applies the edited brief, if the prefix of the history allows it.
-fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<(), RequestError> {
+fn with_settings(
+    origin: &ForkOrigin,
+    prefix: &mut Prefix,
+    fork: &Fork,
+) -> Result<(), RequestError> {
     if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
         let reason = format!("this version of Longhaul cannot continue {}: {diverged}", origin.run);
         return Err(RequestError::Diverged { reason });
@@ -279,7 +285,7 @@ fn with_settings(origin: &Origin, prefix: &mut Prefix, fork: &Fork) -> Result<()
     if fork.set.is_empty() {
         return Ok(());
     }
-    let edited = edit::edited(&origin.brief, &fork.set).map_err(RequestError::refused)?;
+    let edited = edit::edited(&origin.input, &fork.set).map_err(RequestError::refused)?;
     if let Some(EventKind::RunStarted { input, .. }) =
         prefix.events.first_mut().map(|event| &mut event.kind)
     {
@@ -302,10 +308,10 @@ fn differs(run: &RunId, events: &[Event]) -> Result<Option<Diverged>, StoreError
     verify(&crate::open::workflows(), run, events)
 }
 
-fn take_back(origin: &Origin, commit: Option<String>) -> TakeBack {
-    TakeBack {
-        project: origin.brief.project.clone(),
-        feature: origin.brief.feature.id.clone(),
+fn rewind_target(origin: &ForkOrigin, commit: Option<String>) -> RewindTarget {
+    RewindTarget {
+        project: origin.input.project.clone(),
+        feature: origin.input.feature.id.clone(),
         last: origin.last.0.clone(),
         next: origin.next.0.clone(),
         commit,
@@ -313,7 +319,7 @@ fn take_back(origin: &Origin, commit: Option<String>) -> TakeBack {
 }
 
 /// The new run with its history, the message that registers it at its project, and its first note.
-fn founding(origin: &Origin, prefix: Prefix, fork: &Fork) -> Commit {
+fn new_run(origin: &ForkOrigin, prefix: Prefix, fork: &Fork) -> Commit {
     let (now, (run, number)) = (Utc::now(), origin.next.clone());
     let Prefix { mut events, position, sessions, .. } = prefix;
     let copied = events.len().to_string();
@@ -330,25 +336,20 @@ fn founding(origin: &Origin, prefix: Prefix, fork: &Fork) -> Commit {
             published.insert(key.clone(), (*value != Payload::null()).then(|| value.clone()));
         }
     }
-    let signal = |to: RunId, name: &str, payload: Payload| Delivery {
-        to,
-        at: now,
-        body: MessageBody::signal(name, payload),
-    };
-    let feature = origin.brief.feature.id.clone();
+    let deliver = |to: RunId, body: MessageBody| Delivery { to, at: now, body };
+    let feature = origin.input.feature.id.clone();
     let forked = ForkNotice { feature, run: number, sessions, request: fork.request.clone() };
     let project =
-        RunId::new(origin.brief.project.id.clone()).expect("the project has a run of this id");
+        RunId::new(origin.input.project.id.clone()).expect("the project has a run of this id");
     let mut commit = Commit::of(run.clone(), events);
     commit.summary = Some(summary);
     commit.published = published.into_iter().collect();
-    commit.deliveries.push(signal(project, ForkNotice::SIGNAL, Payload::of(&forked)));
-    let request = &fork.request;
-    let note = fork.note.clone().map(|text| Note::Signed {
-        text,
-        by: request.by.clone(),
-        why: request.why.clone(),
-    });
-    commit.deliveries.extend(note.map(|note| signal(run, Note::SIGNAL, Payload::of(&note))));
+    let notice = MessageBody::signal(ForkNotice::SIGNAL, Payload::of(&forked));
+    commit.deliveries.push(deliver(project, notice));
+    if let Some(text) = &fork.note {
+        let note = Payload::of(&Note(text.clone()));
+        let note = MessageBody::signal_by(Note::SIGNAL, note, fork.request.clone());
+        commit.deliveries.push(deliver(run, note));
+    }
     commit
 }

@@ -2,7 +2,7 @@
 
 use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, StoreError};
 use longhaul_workflows::backlog::FeatureStatus;
-use longhaul_workflows::project::{FeatureView, Unblock, signal};
+use longhaul_workflows::project::{FeatureView, signal};
 
 use crate::advice;
 use crate::pruned;
@@ -23,14 +23,14 @@ impl Service {
             return Err(RequestError::refused(gone));
         }
         let origin = self.origin(run).await?;
-        let (run, last, feature) = (&origin.run, &origin.last.0, &origin.brief.feature.id);
+        let (run, last, feature) = (&origin.run, &origin.last.0, &origin.input.feature.id);
         if run != last {
             return Err(RequestError::refused(format!(
                 "{run} is over, and {last} came after it; {} resumes that one",
                 advice::on("resume", last)
             )));
         }
-        let project = RunId::new(origin.brief.project.id.clone())
+        let project = RunId::new(origin.input.project.id.clone())
             .map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
         let published = self.store.published(&project).await?;
         let view = published
@@ -42,11 +42,8 @@ impl Service {
                 advice::on("restart", run)
             ))),
             Some(FeatureStatus::Blocked | FeatureStatus::InProgress) => {
-                let payload = Payload::of(&Unblock::Asked {
-                    feature: feature.clone(),
-                    request: request.clone(),
-                });
-                let body = MessageBody::signal(signal::UNBLOCK, payload);
+                let payload = Payload::of(feature);
+                let body = MessageBody::signal_by(signal::UNBLOCK, payload, request.clone());
                 let waits = self.waits(&project);
                 if !dry_run {
                     self.deliver(&project, body).await?;
@@ -56,7 +53,7 @@ impl Service {
             }
             _ => Err(RequestError::refused(format!(
                 "{feature} is to be worked on already: {} does so",
-                advice::run(&origin.brief.project.root)
+                advice::run(&origin.input.project.root)
             ))),
         }
     }

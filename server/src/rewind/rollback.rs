@@ -3,11 +3,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use longhaul_activities::files::Projector;
 use longhaul_activities::git::WayBack;
-use longhaul_engine::{MessageBody, Payload, RunId, Status};
+use longhaul_engine::{Change, Engine, MessageBody, Payload, RunId, Status};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{
@@ -15,6 +14,7 @@ use longhaul_workflows::project::{
 };
 
 use longhaul_workflows::projection::ProjectView;
+use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::{RollBack, RolledBack};
 use crate::advice;
@@ -22,9 +22,6 @@ use crate::order::Order;
 use crate::request::RequestError;
 use crate::service::Service;
 use crate::steering::Steer;
-
-/// Poll interval of the result.
-const LOOK: Duration = Duration::from_millis(50);
 
 impl Service {
     pub(crate) async fn rollback(&self, asked: RollBack) -> Result<RolledBack, RequestError> {
@@ -62,6 +59,8 @@ impl Service {
             return Ok(RolledBack { to: commit, kept: String::new(), undone });
         }
         let engine = self.running()?;
+        // Subscribed before the request, so that its result is not missed.
+        let mut changes = engine.changes();
         let asked =
             Rollback { id: uuid::Uuid::now_v7().to_string(), to: commit, request: request.clone() };
         let payload = Payload::of(&asked);
@@ -78,7 +77,7 @@ impl Service {
             Err(error) => return Err(error),
         }
         engine.adopt(project.as_str()).await?;
-        let rolled_back = self.came_of(&project, &asked).await;
+        let rolled_back = self.rollback_result(engine, &mut changes, &project, &asked).await;
         let refreshed = Projector::new(Arc::clone(&self.store), project, PathBuf::from(view.root))
             .refresh()
             .await;
@@ -89,7 +88,13 @@ impl Service {
     }
 
     /// Waits for the result.
-    async fn came_of(&self, project: &RunId, asked: &Rollback) -> Result<RolledBack, RequestError> {
+    async fn rollback_result(
+        &self,
+        engine: &Engine,
+        changes: &mut broadcast::Receiver<Arc<Change>>,
+        project: &RunId,
+        asked: &Rollback,
+    ) -> Result<RolledBack, RequestError> {
         loop {
             let published = self.store.published(project).await?;
             let view =
@@ -101,13 +106,14 @@ impl Service {
                 let undone = went.undone.iter().map(ToString::to_string).collect();
                 return Ok(RolledBack { to: asked.to.clone(), kept: went.kept, undone });
             }
-            let stuck = self.engine.as_ref().and_then(|engine| engine.stuck().remove(project));
-            if let Some(stop) = stuck {
+            if let Some(stop) = engine.stuck().remove(project) {
                 return Err(RequestError::Failed {
                     reason: format!("run {project} cannot go on: {stop}"),
                 });
             }
-            tokio::time::sleep(LOOK).await;
+            if matches!(changes.recv().await, Err(RecvError::Closed)) {
+                return Err(RequestError::Failed { reason: "the log is closed".into() });
+            }
         }
     }
 }

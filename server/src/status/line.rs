@@ -136,8 +136,11 @@ impl FeatureLine {
                 ));
                 self.needs_person = true;
             }
-            self.step = progress.step();
-            self.sessions += progress.sessions;
+            // A run that was cut off is counted with the earlier ones.
+            if !is_cut_off(&head.summary.status) {
+                self.step = progress.step();
+                self.sessions += progress.sessions;
+            }
         }
         let held = match (&head.summary.status, stuck) {
             (_, Some(stop)) => Some(stop.to_string()),
@@ -148,6 +151,8 @@ impl FeatureLine {
         self.status = match &head.summary.status {
             Status::Parked(_) => State::Parked,
             Status::Paused(_) => State::Paused,
+            Status::Cancelled => State::Cancelled,
+            Status::Failed(_) => State::Failed,
             Status::Waiting { until, .. } if until.is_some() || waits_for_others => State::Waiting,
             _ => State::Running,
         };
@@ -177,21 +182,11 @@ impl Lines<'_> {
     /// The line of a feature, and whether its run is active.
     pub(super) async fn of(&self, feature: &Feature) -> Result<(FeatureLine, bool), StoreError> {
         let mut line = FeatureLine::of(feature, self.view, self.has_gates);
-        let of_feature =
-            |entry: &&MailboxEntry| entry.action.feature.as_deref() == Some(feature.id.as_str());
-        line.pending = self.pending.iter().filter(of_feature).cloned().collect();
-        let Some(known) = self.view.feature(&feature.id) else { return Ok((line, false)) };
-        let Some(run) = &known.run else { return Ok((line, false)) };
-        line.sessions += sessions_cut_off(self.store, run, known.passes).await?;
-        if known.status == FeatureStatus::InProgress {
-            let is_active = self.take_open(&mut line, run).await?;
-            return Ok((line, is_active));
+        let known = self.view.feature(&feature.id);
+        if let Some(FeatureView { run: Some(run), passes, .. }) = known {
+            line.sessions += sessions_cut_off(self.store, run, *passes).await?;
         }
-        // The project records that its run was cancelled, but not the requester.
-        if line.status == State::Blocked {
-            line.reason = self.ended_by(run).await?.or(line.reason);
-        }
-        Ok((line, false))
+        self.complete(line, known).await
     }
 
     /// The line of a published feature that is in progress or blocked, without its name and its
@@ -206,14 +201,28 @@ impl Lines<'_> {
             if known.status == FeatureStatus::Blocked { State::Blocked } else { State::Running };
         line.needs_person = line.status == State::Blocked;
         line.take_published(known);
-        let of_feature =
-            |entry: &&MailboxEntry| entry.action.feature.as_deref() == Some(id.as_str());
+        self.complete(line, Some(known)).await
+    }
+
+    /// Adds the unread requests and the state of the last run, and whether that is active.
+    async fn complete(
+        &self,
+        mut line: FeatureLine,
+        known: Option<&FeatureView>,
+    ) -> Result<(FeatureLine, bool), StoreError> {
+        let of_feature = |entry: &&MailboxEntry| entry.action.feature.as_ref() == Some(&line.id);
         line.pending = self.pending.iter().filter(of_feature).cloned().collect();
-        let Some(run) = &known.run else { return Ok((line, false)) };
-        if known.status == FeatureStatus::InProgress {
+        let Some(FeatureView { run: Some(run), status, .. }) = known else {
+            return Ok((line, false));
+        };
+        if *status == FeatureStatus::InProgress {
             let is_active = self.take_open(&mut line, run).await?;
+            if line.status == State::Cancelled {
+                line.reason = self.ended_by(run).await?.or(line.reason);
+            }
             return Ok((line, is_active));
         }
+        // The project records that its run was cancelled, but not the requester.
         if line.status == State::Blocked {
             line.reason = self.ended_by(run).await?.or(line.reason);
         }
@@ -254,6 +263,11 @@ fn texts(findings: &Findings) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
 
+/// Whether a run ended without a result.
+fn is_cut_off(status: &Status) -> bool {
+    matches!(status, Status::Cancelled | Status::Failed(_))
+}
+
 /// The sessions of those runs of a feature that ended without a result, which the project has not
 /// counted.
 async fn sessions_cut_off(
@@ -274,7 +288,7 @@ async fn sessions_cut_off(
         let is_counted =
             continued_from.strip_prefix(run.as_str()).is_some_and(|rest| rest.starts_with('@'));
         continued_from = summary.labels.get(FORKED_FROM).cloned().unwrap_or_default();
-        if !is_counted && matches!(summary.status, Status::Cancelled | Status::Failed(_)) {
+        if !is_counted && is_cut_off(&summary.status) {
             let progress = FeatureProgress::published(&store.published(&run).await?);
             sessions += progress.map_or(0, |progress| progress.sessions);
         }

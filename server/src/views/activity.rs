@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use longhaul_activities::process::run_folder_name;
 use longhaul_activities::session::Transcript;
 use longhaul_engine::{Position, RunId, StoreError};
-use longhaul_workflows::projection::{RunView, Said, SessionState, SessionView};
+use longhaul_workflows::projection::{RunView, SessionState, SessionView, TranscriptContent};
 use longhaul_workflows::settings::Driver;
 use serde::{Deserialize, Serialize};
 
@@ -25,12 +25,12 @@ const LONGEST: usize = 400;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ShowActivity {
     /// The runs, each with the conversation that the client has seen.
-    pub runs: Vec<Seen>,
+    pub runs: Vec<ReadPosition>,
 }
 
 /// A feature run, and how far the client has read the conversation of its session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ReadPosition {
     /// The run of a feature.
     pub run: RunId,
     /// The session run of the built-in agent, and the position of its next unread event.
@@ -41,7 +41,7 @@ pub struct Seen {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunActivity {
     /// The run and its conversation, for the next request.
-    pub seen: Seen,
+    pub seen: ReadPosition,
     /// The start of the run.
     pub started_at: DateTime<Utc>,
     /// The start of the open session, else the time of the last event.
@@ -58,7 +58,10 @@ request!(ShowActivity, "activity" -> Vec<RunActivity>, |self, service| {
     Ok(activities)
 });
 
-async fn activity(service: &Arc<Service>, seen: Seen) -> Result<Option<RunActivity>, RequestError> {
+async fn activity(
+    service: &Arc<Service>,
+    seen: ReadPosition,
+) -> Result<Option<RunActivity>, RequestError> {
     let store = &service.store;
     let Some(summary) = store.summary(&seen.run).await? else { return Ok(None) };
     let view = RunView::of(&store.read(&seen.run, summary.origin).await?);
@@ -95,9 +98,13 @@ impl RunActivity {
         let events = service.store.read(&session, from).await?;
         let view = SessionView::of(&events);
         let texts = view.transcript().iter().rev().filter_map(|entry| match &entry.said {
-            Said::Text { text } | Said::ToolResult { text, .. } => last_of(text),
-            Said::ToolCall { tool, arguments } => Some(short(&format!("{tool}: {arguments}"))),
-            Said::Failed { reason, .. } => last_of(reason),
+            TranscriptContent::Text { text } | TranscriptContent::ToolResult { text, .. } => {
+                last_of(text)
+            }
+            TranscriptContent::ToolCall { tool, arguments } => {
+                Some(short(&format!("{tool}: {arguments}")))
+            }
+            TranscriptContent::Failed { reason, .. } => last_of(reason),
             _ => None,
         });
         self.last_line = texts.into_iter().next();

@@ -15,7 +15,7 @@ const PAGE: usize = 1000;
 
 /// Which events of which run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Query {
+pub struct ShowHistory {
     /// The run, or a feature: then its last run.
     pub name: Name,
     /// The first event.
@@ -30,7 +30,7 @@ pub struct HistoryPage {
     /// The run.
     pub run: RunId,
     /// Its events from the requested position.
-    pub events: Vec<Happened>,
+    pub events: Vec<HistoryEntry>,
     /// Whether there are later events.
     pub more: bool,
     /// Whether the run is closed.
@@ -41,7 +41,7 @@ pub struct HistoryPage {
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Happened {
+pub struct HistoryEntry {
     /// Its position in the history.
     pub position: Position,
     /// When it was recorded.
@@ -57,7 +57,7 @@ impl View<'_> {
     pub(super) async fn history(
         &self,
         run: &RunId,
-        query: &Query,
+        query: &ShowHistory,
     ) -> Result<Result<HistoryPage, String>, StoreError> {
         // Read the state first, so that events appended meanwhile are on the next page.
         let summary =
@@ -81,7 +81,7 @@ impl View<'_> {
             let words = words.join("; ");
             let line = query.lines.then(|| history_file::event_line(event)).transpose();
             let line = line.map_err(|error| StoreError::Unusable(format!("run {run}: {error}")))?;
-            shown.push(Happened { position: event.position, at: event.at, words, line });
+            shown.push(HistoryEntry { position: event.position, at: event.at, words, line });
         }
         let is_over = summary.status.is_terminal();
         Ok(Ok(HistoryPage {

@@ -4,22 +4,27 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use longhaul_engine::{RunId, Status, StoreError, Summary};
+use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::{MailboxEntry, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::names::Latest;
-use super::states::{Projects, Standing};
+use super::states::{Projects, RunState};
 use super::{Header, View, project_and_feature};
 use crate::head::RunHead;
+use crate::steering;
 
-/// Filter and page of a list.
+/// Lists the runs that match all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Query {
+pub struct ListRuns {
     /// Only runs of this project.
     pub project: Option<RunId>,
     /// Only runs in these states; empty: all.
     pub status: Vec<State>,
+    /// Only runs that have not ended.
+    #[serde(default)]
+    pub is_open: bool,
     /// Only runs of this workflow.
     pub kind: Option<String>,
     /// Only runs of this feature.
@@ -78,6 +83,9 @@ pub struct RunLine {
     /// Why it makes no progress or did not pass, or the question that its agent asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether it waits for the approval of a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_approval: bool,
     /// The last run of its feature, if that is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -99,13 +107,14 @@ pub struct RunLine {
 }
 
 impl RunLine {
-    fn of(run: RunId, summary: Summary, standing: Standing) -> Self {
+    fn of(run: RunId, summary: Summary, standing: RunState) -> Self {
         let (project, feature) = project_and_feature(&run, &summary);
         Self {
             header: Header { project, feature, run: Some(run), status: standing.state },
             workflow: summary.workflow,
             parent: summary.parent,
             reason: standing.reason,
+            awaits_approval: false,
             superseded_by: None,
             pending: Vec::new(),
             until: standing.until,
@@ -144,7 +153,7 @@ impl Cursor {
 }
 
 impl View<'_> {
-    pub(super) async fn list(&self, query: &Query) -> Result<ListDocument, StoreError> {
+    pub(super) async fn list(&self, query: &ListRuns) -> Result<ListDocument, StoreError> {
         let prefix = query.project.as_ref().map_or("", |project| project.as_str());
         let mut runs = self.store.runs(prefix).await?;
         let latest = Latest::of(&runs);
@@ -194,18 +203,23 @@ impl View<'_> {
         summary: Summary,
         projects: &mut Projects,
     ) -> Result<RunLine, StoreError> {
-        let is_over = summary.status.is_terminal();
-        let head = if is_over { None } else { RunHead::of(self.store, &run).await? };
-        let pending = head.map(|head| head.pending()).unwrap_or_default();
+        let (mut pending, mut awaits_approval) = (Vec::new(), false);
+        if !summary.status.is_terminal() {
+            let head = RunHead::of(self.store, &run).await?;
+            pending = head.map(|head| head.pending()).unwrap_or_default();
+            awaits_approval = summary.workflow == FeatureWorkflow::NAME
+                && steering::awaited(self.store, &run).await?.is_some();
+        }
         let standing = self.standing(&run, &summary, projects).await?;
-        Ok(RunLine { pending, ..RunLine::of(run, summary, standing) })
+        Ok(RunLine { awaits_approval, pending, ..RunLine::of(run, summary, standing) })
     }
 }
 
-impl Query {
+impl ListRuns {
     fn matches(&self, run: &RunId, summary: &Summary) -> bool {
         let has = |(key, value): &(String, String)| summary.labels.get(key) == Some(value);
-        self.project.as_ref().is_none_or(|project| run.is_within(project.as_str()))
+        !(self.is_open && summary.status.is_terminal())
+            && self.project.as_ref().is_none_or(|project| run.is_within(project.as_str()))
             && self.after.as_ref().is_none_or(|cursor| cursor.is_before(summary.started_at, run))
             && self.kind.as_ref().is_none_or(|kind| *kind == summary.workflow)
             && self.since.is_none_or(|since| summary.started_at >= since)
@@ -215,11 +229,11 @@ impl Query {
                 .feature
                 .as_ref()
                 .is_none_or(|id| project_and_feature(run, summary).1.as_ref() == Some(id))
-            && self.may_stand(summary)
+            && self.may_have_state(summary)
     }
 
     /// Whether the summary of a run allows one of the requested states.
-    fn may_stand(&self, summary: &Summary) -> bool {
+    fn may_have_state(&self, summary: &Summary) -> bool {
         let is_asked = |state: &State| match summary.status {
             Status::Completed => matches!(state, State::Passed | State::Blocked | State::Failed),
             Status::Failed(_) => *state == State::Failed,

@@ -20,23 +20,21 @@ pub mod usage;
 pub mod why;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use longhaul_engine::{RunId, RunReader, Stop};
 use longhaul_workflows::backlog::Feature;
 use serde::{Deserialize, Serialize};
 
-use crate::request::{self, RequestError};
-use crate::service::Service;
+use crate::request::{RequestError, request};
 
 pub use describe::DescribeDocument;
 pub use graph::GraphDocument;
 pub use header::Header;
 pub use history::HistoryPage;
-pub use list::ListDocument;
-use names::Found;
-pub(crate) use names::Latest;
-pub use names::{KINDS, Name, project_and_feature};
+pub use list::{ListDocument, ListRuns};
+use names::ResolvedName;
+pub(crate) use names::project_and_feature;
+pub use names::{KINDS, Name};
 pub use overview::{Overview, OverviewDocument, ProjectLine};
 pub use session::{
     HandoffDocument, SessionDocument, SessionLine, SessionsDocument, ShowHandoff, ShowSession,
@@ -83,52 +81,43 @@ pub struct Why {
     pub list: Option<Vec<Feature>>,
 }
 
-/// Implements a read request.
-macro_rules! reads {
-    ($request:ty, $name:literal, $response:ty, |$self:ident, $view:ident| $perform:expr) => {
-        impl request::Request for $request {
-            const NAME: &'static str = $name;
-            type Response = $response;
-
-            async fn perform($self, service: Arc<Service>) -> Result<$response, RequestError> {
-                let $view = service.view();
-                $perform
-            }
-        }
-    };
-}
-
-reads!(list::Query, "list", ListDocument, |self, view| Ok(view.list(&self).await?));
-reads!(Graph, "graph", GraphDocument, |self, view| Ok(view
-    .graph(&self.project, self.list)
-    .await?));
-reads!(FindRun, "find_run", RunId, |self, view| view.run_of(&self.0).await);
-reads!(FindProject, "find_project", RunId, |self, view| view.project(&self.0).await);
-reads!(Describe, "describe", DescribeDocument, |self, view| {
+request!(ListRuns, "list" -> ListDocument, |self, service| Ok(service.view().list(&self).await?));
+request!(Graph, "graph" -> GraphDocument, |self, service| {
+    Ok(service.view().graph(&self.project, self.list).await?)
+});
+request!(FindRun, "find_run" -> RunId, |self, service| service.view().run_of(&self.0).await);
+request!(FindProject, "find_project" -> RunId, |self, service| {
+    service.view().project(&self.0).await
+});
+request!(Describe, "describe" -> DescribeDocument, |self, service| {
+    let view = service.view();
     let run = view.run_of(&self.0).await?;
     Ok(view.describe(&run).await?)
 });
-reads!(history::Query, "history", HistoryPage, |self, view| {
+request!(history::ShowHistory, "history" -> HistoryPage, |self, service| {
+    let view = service.view();
     let run = view.run_of(&self.name).await?;
     view.history(&run, &self).await?.map_err(RequestError::refused)
 });
-reads!(Tree, "tree", TreeDocument, |self, view| {
+request!(Tree, "tree" -> TreeDocument, |self, service| {
+    let view = service.view();
     let run = view.run_of(&self.0).await?;
     Ok(view.tree(&run).await?)
 });
-reads!(Why, "why", WhyDocument, |self, view| view.why(self.name, self.list).await);
-
-reads!(session::list::ListSessions, "list_sessions", SessionsDocument, |self, view| {
-    view.sessions(&self).await
+request!(Why, "why" -> WhyDocument, |self, service| service.view().why(self.name, self.list).await);
+request!(session::list::ListSessions, "list_sessions" -> SessionsDocument, |self, service| {
+    service.view().sessions(&self).await
 });
-reads!(ShowSession, "show_session", SessionDocument, |self, view| {
+request!(ShowSession, "show_session" -> SessionDocument, |self, service| {
+    let view = service.view();
     let session = view.session(&self.0).await?;
     Ok(view.session_record(&session).await?)
 });
-reads!(ShowHandoff, "show_handoff", HandoffDocument, |self, view| {
-    View::handoff(view.session(&self.0).await?)
+request!(ShowHandoff, "show_handoff" -> HandoffDocument, |self, service| {
+    View::handoff(service.view().session(&self.0).await?)
 });
-reads!(session::transcript::Transcript, "transcript", TranscriptDocument, |self, view| {
+request!(session::transcript::Transcript, "transcript" -> TranscriptDocument, |self, service| {
+    let view = service.view();
     let session = view.session(&self.name).await?;
     Ok(view.transcript(&session, self.from))
 });
@@ -140,8 +129,8 @@ impl View<'_> {
         list: Option<Vec<Feature>>,
     ) -> Result<WhyDocument, RequestError> {
         Ok(match self.find(&name).await? {
-            Found::Run(run) => self.why_run(&run).await?,
-            Found::Feature { project, feature } => {
+            ResolvedName::Run(run) => self.why_run(&run).await?,
+            ResolvedName::Feature { project, feature } => {
                 let list =
                     list.filter(|_| !self.is_running && name.project.as_ref() == Some(&project));
                 self.why_feature(&project, &feature, list).await?
@@ -156,7 +145,7 @@ pub struct Unknown {
     /// The name as given.
     pub name: String,
     /// Why it does not resolve.
-    pub why: Nameless,
+    pub why: Unresolved,
     /// The candidates.
     pub meant: Vec<String>,
 }
@@ -164,7 +153,7 @@ pub struct Unknown {
 /// Why a name does not resolve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Nameless {
+pub enum Unresolved {
     /// There is no match.
     Nothing,
     /// There are several matches.

@@ -12,7 +12,7 @@ use longhaul_workflows::session::SessionWorkflow;
 use serde::{Deserialize, Serialize};
 
 use super::suggest::nearest;
-use super::{Nameless, Unknown, View};
+use super::{Unknown, Unresolved, View};
 use crate::request::RequestError;
 
 /// The workflows whose runs are listed.
@@ -33,13 +33,16 @@ pub struct Name {
 
 /// The run or feature that a name resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ResolvedName {
     Run(RunId),
     Feature { project: RunId, feature: FeatureId },
 }
 
 /// The project and the feature of a run id `project/feature/number`, or of an id below it.
-pub fn project_and_feature(run: &RunId, summary: &Summary) -> (Option<String>, Option<String>) {
+pub(crate) fn project_and_feature(
+    run: &RunId,
+    summary: &Summary,
+) -> (Option<String>, Option<String>) {
     if summary.workflow == ProjectWorkflow::NAME {
         return (Some(run.to_string()), None);
     }
@@ -98,8 +101,8 @@ impl View<'_> {
     /// Resolves a name to a run; a feature means its last one.
     pub(super) async fn run_of(&self, name: &Name) -> Result<RunId, RequestError> {
         let (project, feature) = match self.find(name).await? {
-            Found::Feature { project, feature } => (project, feature),
-            Found::Run(run) => return Ok(run),
+            ResolvedName::Feature { project, feature } => (project, feature),
+            ResolvedName::Run(run) => return Ok(run),
         };
         let of_feature = format!("{project}/{feature}");
         let runs = self.store.runs(&of_feature).await?;
@@ -108,23 +111,26 @@ impl View<'_> {
         };
         let runs = runs.iter().filter(|(run, summary)| is_run_of_it(run, summary));
         let run = unique_match(runs.map(|(run, _)| run), &of_feature);
-        run.ok_or_else(|| unknown(&name.text, Nameless::NoRun, vec![of_feature]))
+        run.ok_or_else(|| unknown(&name.text, Unresolved::NoRun, vec![of_feature]))
     }
 
     /// Resolves a name to a run or a feature.
-    pub(super) async fn find(&self, name: &Name) -> Result<Found, RequestError> {
+    pub(super) async fn find(&self, name: &Name) -> Result<ResolvedName, RequestError> {
         let text = name.text.trim_end_matches('/');
         if let Some(run) = self.exact(text).await? {
-            return Ok(Found::Run(run));
+            return Ok(ResolvedName::Run(run));
         }
         let mut known = Vec::new();
         if let Some(project) = &name.project {
             if let Some(run) = self.exact(&format!("{project}/{text}")).await? {
-                return Ok(Found::Run(run));
+                return Ok(ResolvedName::Run(run));
             }
             known = self.features_of(project).await?;
             if let Some(feature) = known.iter().find(|feature| feature.as_str() == text) {
-                return Ok(Found::Feature { project: project.clone(), feature: feature.clone() });
+                return Ok(ResolvedName::Feature {
+                    project: project.clone(),
+                    feature: feature.clone(),
+                });
             }
         }
         if let Some((project, feature)) = text.rsplit_once('/')
@@ -132,30 +138,30 @@ impl View<'_> {
             && let Some(feature) =
                 self.features_of(&project).await?.into_iter().find(|id| id.as_str() == feature)
         {
-            return Ok(Found::Feature { project, feature });
+            return Ok(ResolvedName::Feature { project, feature });
         }
         if name.whole {
-            return Err(unknown(text, Nameless::Nothing, Vec::new()));
+            return Err(unknown(text, Unresolved::Nothing, Vec::new()));
         }
         let below = self.store.runs(text).await?;
         if let Some(run) = unique_match(below.iter().map(|(run, _)| run), text) {
-            return Ok(Found::Run(run));
+            return Ok(ResolvedName::Run(run));
         }
         let all = self.store.runs("").await?;
         let ends: Vec<&RunId> =
             all.iter().map(|(run, _)| run).filter(|run| ends_with(run, text)).collect();
         if let [run] = ends[..] {
-            return Ok(Found::Run(run.clone()));
+            return Ok(ResolvedName::Run(run.clone()));
         }
         let several: Vec<&RunId> =
             if ends.is_empty() { below.iter().map(|(run, _)| run).collect() } else { ends };
         if !several.is_empty() {
             let meant = several.into_iter().take(5).map(ToString::to_string).collect();
-            return Err(unknown(text, Nameless::Several, meant));
+            return Err(unknown(text, Unresolved::Several, meant));
         }
         let runs = all.iter().map(|(run, _)| run.as_str());
         let meant = nearest(text, known.iter().map(FeatureId::as_str).chain(runs));
-        Err(unknown(text, Nameless::Nothing, meant))
+        Err(unknown(text, Unresolved::Nothing, meant))
     }
 
     /// Resolves a project by its id or a prefix of it. Ids that are only ancestors of runs count
@@ -179,7 +185,7 @@ impl View<'_> {
             return Ok(run.clone());
         }
         let meant = nearest(text, projects.iter().map(RunId::as_str));
-        Err(unknown(text, Nameless::NoProject, meant))
+        Err(unknown(text, Unresolved::NoProject, meant))
     }
 
     async fn exact(&self, text: &str) -> Result<Option<RunId>, StoreError> {
@@ -198,7 +204,7 @@ impl View<'_> {
     }
 }
 
-fn unknown(name: &str, why: Nameless, meant: Vec<String>) -> RequestError {
+fn unknown(name: &str, why: Unresolved, meant: Vec<String>) -> RequestError {
     RequestError::UnknownName(Unknown { name: name.into(), why, meant })
 }
 

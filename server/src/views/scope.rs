@@ -2,7 +2,7 @@
 
 use longhaul_engine::{RunId, StoreError, Summary};
 
-use super::names::Found;
+use super::names::ResolvedName;
 use super::{Name, View};
 use crate::request::RequestError;
 
@@ -11,8 +11,8 @@ impl View<'_> {
     pub(super) async fn scope(&self, name: Option<&Name>) -> Result<String, RequestError> {
         let Some(name) = name else { return Ok(String::new()) };
         Ok(match self.find(name).await? {
-            Found::Run(run) => run.to_string(),
-            Found::Feature { project, feature } => format!("{project}/{feature}"),
+            ResolvedName::Run(run) => run.to_string(),
+            ResolvedName::Feature { project, feature } => format!("{project}/{feature}"),
         })
     }
 

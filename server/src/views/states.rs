@@ -18,7 +18,7 @@ use crate::status;
 
 /// The state of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct RunState {
     /// The state.
     pub(crate) state: State,
     /// Why it makes no progress, or did not pass.
@@ -37,7 +37,7 @@ struct Published {
     passed: BTreeSet<RunId>,
 }
 
-impl Standing {
+impl RunState {
     fn of(state: State, reason: Option<String>) -> Self {
         Self { state, reason, until: None }
     }
@@ -50,14 +50,14 @@ impl View<'_> {
         run: &RunId,
         summary: &Summary,
         projects: &mut Projects,
-    ) -> Result<Standing, StoreError> {
+    ) -> Result<RunState, StoreError> {
         if summary.status.is_terminal() {
             return self.ended(run, summary, projects).await;
         }
         match summary.workflow.as_str() {
             ProjectWorkflow::NAME => {
                 let document = status::brief(self.store, run, &self.stuck, self.is_running).await?;
-                Ok(Standing::of(document.status.into(), document.reason))
+                Ok(RunState::of(document.status.into(), document.reason))
             }
             BatchWorkflow::NAME if !matches!(summary.status, Status::Paused(_)) => {
                 self.of_batch(run, summary).await
@@ -74,23 +74,23 @@ impl View<'_> {
         run: &RunId,
         summary: &Summary,
         projects: &mut Projects,
-    ) -> Result<Standing, StoreError> {
+    ) -> Result<RunState, StoreError> {
         match &summary.status {
-            Status::Failed(reason) => Ok(Standing::of(State::Failed, Some(reason.clone()))),
+            Status::Failed(reason) => Ok(RunState::of(State::Failed, Some(reason.clone()))),
             Status::Cancelled => {
                 // An unreadable history has no requester.
                 let history = self.store.read(run, summary.origin).await.unwrap_or_default();
                 let view = RunView::of(&history);
                 let request = view.ended_by().map(|entry| entry.action.request());
                 let by = request.map(|request| narrative::by(&request).trim_start().to_owned());
-                Ok(Standing::of(State::Cancelled, by.filter(|by| !by.is_empty())))
+                Ok(RunState::of(State::Cancelled, by.filter(|by| !by.is_empty())))
             }
             // Most runs have passed, and one read of the project returns all of them.
             _ if summary.workflow == FeatureWorkflow::NAME
                 && let (Some(project), _) = project_and_feature(run, summary)
                 && self.published(project, projects).await?.passed.contains(run) =>
             {
-                Ok(Standing::of(State::Passed, None))
+                Ok(RunState::of(State::Passed, None))
             }
             _ => {
                 let last = self.store.read(run, summary.origin).await?.pop();
@@ -123,14 +123,14 @@ impl View<'_> {
         run: &RunId,
         summary: &Summary,
         projects: &mut Projects,
-    ) -> Result<Standing, StoreError> {
+    ) -> Result<RunState, StoreError> {
         let project = project_and_feature(run, summary).0.unwrap_or_default();
         let view = &self.published(project, projects).await?.view;
         let line = status::open_line(self.store, view, run, &self.stuck, self.is_running).await?;
-        Ok(Standing { state: line.status, reason: line.reason, until: until(summary) })
+        Ok(RunState { state: line.status, reason: line.reason, until: until(summary) })
     }
 
-    async fn of_other(&self, run: &RunId, summary: &Summary) -> Result<Standing, StoreError> {
+    async fn of_other(&self, run: &RunId, summary: &Summary) -> Result<RunState, StoreError> {
         let (state, reason) = match &summary.status {
             Status::Paused(request) => {
                 (State::Paused, Some(narrative::by(request).trim_start().to_owned()))
@@ -146,11 +146,11 @@ impl View<'_> {
             }
             status => (State::from(status), None),
         };
-        Ok(Standing { state, reason, until: until(summary) })
+        Ok(RunState { state, reason, until: until(summary) })
     }
 
     /// The state of a batch, from the states of its projects.
-    async fn of_batch(&self, run: &RunId, summary: &Summary) -> Result<Standing, StoreError> {
+    async fn of_batch(&self, run: &RunId, summary: &Summary) -> Result<RunState, StoreError> {
         let values = self.store.published(run).await?;
         let view = values.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok());
         let plan = view.unwrap_or_default().plan;
@@ -168,7 +168,7 @@ impl View<'_> {
         };
         let reason =
             (count > 0).then(|| format!("{count} of {} projects need a person", states.len()));
-        Ok(Standing { state: state.into(), reason, until: until(summary) })
+        Ok(RunState { state: state.into(), reason, until: until(summary) })
     }
 }
 
@@ -180,19 +180,19 @@ fn until(summary: &Summary) -> Option<DateTime<Utc>> {
 }
 
 /// The state of a completed run, from its last event.
-fn completed(workflow: &str, last: Option<EventKind>) -> Standing {
-    let passed = Standing::of(State::Passed, None);
+fn completed(workflow: &str, last: Option<EventKind>) -> RunState {
+    let passed = RunState::of(State::Passed, None);
     let Some(EventKind::RunCompleted { output }) = last else { return passed };
     match workflow {
         FeatureWorkflow::NAME => match output.read() {
             Ok(FeatureOutcome::Blocked { reason, .. }) => {
-                Standing::of(State::Blocked, Some(reason))
+                RunState::of(State::Blocked, Some(reason))
             }
             _ => passed,
         },
         SessionWorkflow::NAME => match output.read::<SessionReport>().map(|report| report.ending) {
             Ok(SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason }) => {
-                Standing::of(State::Failed, Some(reason))
+                RunState::of(State::Failed, Some(reason))
             }
             _ => passed,
         },

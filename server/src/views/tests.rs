@@ -19,7 +19,7 @@ use longhaul_workflows::session::SessionWorkflow;
 use longhaul_workflows::settings::AgentSettings;
 use serde_json::json;
 
-use super::{ListDocument, Name, View, list};
+use super::{ListDocument, ListRuns, Name, View};
 
 fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::days(20_000) + TimeDelta::seconds(seconds)
@@ -124,7 +124,7 @@ impl Log {
         }
     }
 
-    async fn list(&self, query: list::Query) -> ListDocument {
+    async fn list(&self, query: ListRuns) -> ListDocument {
         self.view().list(&query).await.unwrap()
     }
 
@@ -277,13 +277,13 @@ async fn pages_of_a_list_are_stable() {
     let mut seen = Vec::new();
     let mut after = None;
     loop {
-        let query = list::Query { limit: 10, after: after.clone(), ..list::Query::default() };
+        let query = ListRuns { limit: 10, after: after.clone(), ..ListRuns::default() };
         let page = log.list(query).await;
         seen.extend(page.runs.iter().map(|line| line.header.id().to_owned()));
         // A run that starts between two pages does not move later entries.
         log.begin(&format!("a/new/{}", seen.len()), "feature", None).await;
         match page.next {
-            Some(next) => after = list::Cursor::read(&next),
+            Some(next) => after = super::list::Cursor::read(&next),
             None => break,
         }
     }
@@ -296,20 +296,20 @@ async fn pages_of_a_list_are_stable() {
 async fn a_list_is_filtered() {
     let log = with(vec![EventKind::RunPaused(request("lunch"))]).await;
     log.begin("q", "project", None).await;
-    let runs = async |query: list::Query| {
-        let page = log.list(list::Query { limit: 9, ..query }).await;
+    let runs = async |query: ListRuns| {
+        let page = log.list(ListRuns { limit: 9, ..query }).await;
         page.runs.iter().map(|line| line.header.id().to_owned()).collect::<Vec<_>>().join(" ")
     };
-    let all = list::Query::default();
+    let all = ListRuns::default();
     assert_eq!(runs(all.clone()).await, "p p/f/1 q");
-    assert_eq!(runs(list::Query { project: Some(id("p")), ..all.clone() }).await, "p p/f/1");
-    assert_eq!(runs(list::Query { status: vec![State::Paused], ..all.clone() }).await, "p/f/1");
-    assert_eq!(runs(list::Query { kind: Some("project".into()), ..all.clone() }).await, "p q");
-    assert_eq!(runs(list::Query { feature: Some("f".into()), ..all.clone() }).await, "p/f/1");
+    assert_eq!(runs(ListRuns { project: Some(id("p")), ..all.clone() }).await, "p p/f/1");
+    assert_eq!(runs(ListRuns { status: vec![State::Paused], ..all.clone() }).await, "p/f/1");
+    assert_eq!(runs(ListRuns { kind: Some("project".into()), ..all.clone() }).await, "p q");
+    assert_eq!(runs(ListRuns { feature: Some("f".into()), ..all.clone() }).await, "p/f/1");
     assert_eq!(
-        runs(list::Query { labels: vec![("team".into(), "q".into())], ..all.clone() }).await,
+        runs(ListRuns { labels: vec![("team".into(), "q".into())], ..all.clone() }).await,
         "q"
     );
-    assert_eq!(runs(list::Query { since: Some(at(1)), ..all.clone() }).await, "");
-    assert_eq!(runs(list::Query { until: Some(at(1)), ..all }).await, "p p/f/1 q");
+    assert_eq!(runs(ListRuns { since: Some(at(1)), ..all.clone() }).await, "");
+    assert_eq!(runs(ListRuns { until: Some(at(1)), ..all }).await, "p p/f/1 q");
 }

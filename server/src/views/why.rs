@@ -45,7 +45,7 @@ pub struct Reason {
     pub until: Option<DateTime<Utc>>,
     /// The requester, and the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Asked>")]
+    #[schemars(with = "Option<RequestedBySchema>")]
     pub by: Option<RequestedBy>,
     /// For a dependency: the path of features to the one that blocks. For a limit or a turn: the
     /// features that hold the places.
@@ -59,7 +59,8 @@ pub struct Reason {
 /// A requester with a reason.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the shape of `RequestedBy`, for the schema alone")]
-pub struct Asked {
+#[schemars(rename = "RequestedBy")]
+pub struct RequestedBySchema {
     /// The person or program.
     by: String,
     /// The reason given; may be empty.

@@ -1,9 +1,9 @@
-//! An answer as server-sent events, in both protocols.
+//! An answer as server-sent events, in all protocols.
 
 use serde_json::{Value, json};
 
 use crate::reply::{Answer, Said, Stop};
-use crate::{Protocol, Request};
+use crate::{Protocol, Request, responses};
 
 /// The letters of one delta.
 const DELTA: usize = 12;
@@ -21,20 +21,21 @@ pub(crate) fn render(request: &Request, answer: &Answer, prompt: Prompt) -> Vec<
     match request.protocol {
         Protocol::Anthropic => anthropic(request, answer, prompt),
         Protocol::OpenAi => openai(request, answer, prompt),
+        Protocol::Responses => responses::render(request, answer, prompt),
     }
 }
 
 /// Ids of tool calls depend on the conversation only, so that repeated runs are equal.
-fn id(request: &Request, nth: usize) -> String {
+pub(crate) fn id(request: &Request, nth: usize) -> String {
     format!("call_{:.12}_{nth}", request.digest)
 }
 
-fn pieces(text: &str) -> Vec<String> {
+pub(crate) fn pieces(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     letters.chunks(DELTA).map(|letters| letters.iter().collect()).collect()
 }
 
-fn named(event: &Value) -> String {
+pub(crate) fn named(event: &Value) -> String {
     format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or_default())
 }
 
@@ -168,9 +169,10 @@ fn openai(request: &Request, answer: &Answer, prompt: Prompt) -> Vec<String> {
 }
 
 /// An error as an event.
-pub(crate) fn fault(protocol: Protocol, body: &str) -> String {
-    match protocol {
+pub(crate) fn fault(request: &Request, body: &str) -> String {
+    match request.protocol {
         Protocol::Anthropic => format!("event: error\ndata: {body}\n\n"),
         Protocol::OpenAi => format!("data: {body}\n\n"),
+        Protocol::Responses => responses::fault(body),
     }
 }

@@ -95,7 +95,7 @@ impl Fault {
             }
             Self::Billing => match request.protocol {
                 Protocol::Anthropic => (402, "billing_error", "", "no credit".to_owned()),
-                Protocol::OpenAi => {
+                Protocol::OpenAi | Protocol::Responses => {
                     (429, "insufficient_quota", "insufficient_quota", "quota exceeded".to_owned())
                 }
             },
@@ -111,11 +111,15 @@ impl Fault {
             }
             Self::Internal => match request.protocol {
                 Protocol::Anthropic => (500, "api_error", "", "internal error".to_owned()),
-                Protocol::OpenAi => (500, "server_error", "", "internal error".to_owned()),
+                Protocol::OpenAi | Protocol::Responses => {
+                    (500, "server_error", "", "internal error".to_owned())
+                }
             },
             Self::Overloaded => match request.protocol {
                 Protocol::Anthropic => (529, "overloaded_error", "", "overloaded".to_owned()),
-                Protocol::OpenAi => (503, "server_error", "", "overloaded".to_owned()),
+                Protocol::OpenAi | Protocol::Responses => {
+                    (503, "server_error", "", "overloaded".to_owned())
+                }
             },
             Self::Overflow(overflow) => return overflow.response(request.tokens, window),
             Self::Other { status, headers, body } => {

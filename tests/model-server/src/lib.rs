@@ -1,5 +1,5 @@
-//! A scripted model service on loopback, for tests and demonstrations: Anthropic's Messages API and
-//! OpenAI's chat completions, streaming. No model is behind it: a function decides each reply from
+//! A scripted model service on loopback, for tests and demonstrations: Anthropic's Messages API, and
+//! OpenAI's chat completions and responses, streaming. No model is behind it: a function decides each reply from
 //! the conversation in the request.
 //!
 //! ```
@@ -25,6 +25,7 @@ mod fault;
 mod http;
 mod reply;
 mod request;
+mod responses;
 mod serve;
 
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,10 @@
-//! A request to the model, in one form for both protocols.
+//! A request to the model, in one form for all protocols.
 
 use std::time::Instant;
 
 use serde_json::Value;
+
+use crate::responses;
 
 /// The interface that a request uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +13,8 @@ pub enum Protocol {
     Anthropic,
     /// `/v1/chat/completions`.
     OpenAi,
+    /// `/v1/responses`.
+    Responses,
 }
 
 /// The side that wrote a turn.
@@ -87,6 +91,7 @@ impl Request {
         let (system, tools, turns) = match protocol {
             Protocol::Anthropic => anthropic(&body),
             Protocol::OpenAi => openai(&body),
+            Protocol::Responses => responses::read(&body),
         };
         let mut whole = body["tools"].clone();
         without_marks(&mut whole);
@@ -166,23 +171,23 @@ impl Part {
     }
 }
 
-fn text(value: &Value, key: &str) -> String {
+pub(crate) fn text(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().to_owned()
 }
 
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
+pub(crate) fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
 /// A text, or the texts of a list of parts.
-fn texts(value: &Value) -> String {
+pub(crate) fn texts(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         parts => items(parts).map(|part| text(part, "text")).collect(),
     }
 }
 
-fn side(message: &Value) -> Side {
+pub(crate) fn side(message: &Value) -> Side {
     if message["role"] == "assistant" { Side::Model } else { Side::User }
 }
 

@@ -25,6 +25,9 @@ pub(crate) fn connection(connection: &TcpStream, shared: &Shared) -> io::Result<
             ("POST", "/v1/chat/completions") => {
                 model(&message, Protocol::OpenAi, &mut writer, shared)?;
             }
+            ("POST", "/v1/responses") => {
+                model(&message, Protocol::Responses, &mut writer, shared)?;
+            }
             ("POST", "/v1/messages/count_tokens") => {
                 let request = read(&message, Protocol::Anthropic);
                 let body = json!({ "input_tokens": request.tokens });
@@ -105,15 +108,13 @@ impl Exchange<'_> {
         if options.key.is_some() && options.key != self.request.key {
             return self.fault(&Fault::Unauthorized);
         }
-        if self.request.body["messages"].as_array().is_none_or(Vec::is_empty)
-            || self.request.body["stream"] != true
-        {
+        if self.request.turns.is_empty() || self.request.body["stream"] != true {
             return self.fault(&Fault::BadRequest);
         }
         if options.window.is_some_and(|window| self.request.tokens > window) {
             let overflow = options.overflow.unwrap_or(match self.request.protocol {
                 Protocol::Anthropic => Overflow::PromptTooLong,
-                Protocol::OpenAi => Overflow::OpenAi,
+                Protocol::OpenAi | Protocol::Responses => Overflow::OpenAi,
             });
             if overflow != Overflow::Shortened {
                 return self.fault(&Fault::Overflow(overflow));
@@ -164,7 +165,7 @@ impl Exchange<'_> {
             }
             if let Some((_, fault)) = answer.fault.as_ref().filter(|(at, _)| *at == after) {
                 let body = fault.response(self.request, self.window()).body;
-                self.send(&events::fault(self.request.protocol, &body))?;
+                self.send(&events::fault(self.request, &body))?;
                 http::end_stream(self.connection)?;
                 return Ok(Outcome::Refused);
             }

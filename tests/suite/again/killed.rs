@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_activities::git::{GitHandlers, TakeBack};
+use longhaul_activities::git::{GitHandlers, RewindTarget};
 use longhaul_engine::RunId;
 use longhaul_tests::project::{Habit, Plan, git, plain};
 use longhaul_workflows::backlog::FeatureId;
@@ -42,7 +42,7 @@ fn a_fork_that_dies_before_its_run_is_there_is_undone_by_the_next_life() {
     let feature = FeatureId::new("parser").unwrap();
     let run = |number| RunId::new(world.id("parser", number)).unwrap();
     let id = world.project.git(&["config", "longhaul.id"]);
-    let input = TakeBack {
+    let input = RewindTarget {
         project: ProjectRef { id: id.clone(), root: world.root.clone() },
         feature,
         last: run(1),

@@ -3,7 +3,7 @@
 use longhaul_engine::{Engine, Payload, RunReader, Status};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::Check;
-use longhaul_workflows::project::{Held, signal};
+use longhaul_workflows::project::{HeldRuns, signal};
 
 use super::world::{World, feature};
 
@@ -33,11 +33,13 @@ async fn until_shop_waits(world: &World, waits_for: &str) {
 /// when it is resumed.
 async fn shop_passes_first(world: &World, engine: &Engine, waits_for: &str) {
     until_shop_waits(world, waits_for).await;
-    world.tell(engine, signal::HELD, Payload::of(&Held { runs: [id("p/login/1")].into() })).await;
+    world
+        .tell(engine, signal::HELD, Payload::of(&HeldRuns { runs: [id("p/login/1")].into() }))
+        .await;
     world.until_passes("shop").await;
     assert!(!world.view("login").await.unwrap().passes);
     world.pause(engine, "p/login/1", false).await;
-    world.tell(engine, signal::HELD, Payload::of(&Held::default())).await;
+    world.tell(engine, signal::HELD, Payload::of(&HeldRuns::default())).await;
     world.until_passes("login").await;
 }
 

@@ -3,14 +3,14 @@
 
 use longhaul_engine::{Payload, RunId, RunReader, Status};
 use longhaul_tests::script::{id, until};
-use longhaul_workflows::contracts::Mark;
-use longhaul_workflows::feature::{Ready, Turn};
-use longhaul_workflows::project::{Held, Skipped, signal};
+use longhaul_workflows::contracts::PassMark;
+use longhaul_workflows::feature::{MergeLease, MergeRequest};
+use longhaul_workflows::project::{HeldRuns, Skipped, signal};
 
 use super::world::{PROJECT, World, feature};
 
 fn held(runs: &[RunId]) -> Payload {
-    Payload::of(&Held { runs: runs.iter().cloned().collect() })
+    Payload::of(&HeldRuns { runs: runs.iter().cloned().collect() })
 }
 
 fn two() -> World {
@@ -116,17 +116,17 @@ async fn a_forged_turn_and_a_forged_ready_change_nothing() {
     world.hold("run_session login");
     let engine = world.begin().await;
     world.until_begun("run_checks shop merged", 1).await;
-    let forged = Turn { regression: Vec::new(), tree: 0, mark: Mark::Own };
-    engine.signal(&id("p/login/1"), Turn::GIVEN, Payload::of(&forged)).await.unwrap();
-    let ready = Ready { feature: feature("login", "true").id, files: Vec::new() };
-    world.tell(&engine, Ready::SIGNAL, Payload::of(&ready)).await;
-    world.tell(&engine, Turn::GIVEN_BACK, Payload::of(&"shop")).await;
+    let forged = MergeLease { regression: Vec::new(), tree: 0, mark: PassMark::Own };
+    engine.signal(&id("p/login/1"), MergeLease::GRANTED, Payload::of(&forged)).await.unwrap();
+    let ready = MergeRequest { feature: feature("login", "true").id, files: Vec::new() };
+    world.tell(&engine, MergeRequest::SIGNAL, Payload::of(&ready)).await;
+    world.tell(&engine, MergeLease::RELEASED, Payload::of(&"shop")).await;
     let skipped = async || {
         let published = world.memory.published(&id(PROJECT)).await.unwrap();
         published.get(Skipped::KEY).and_then(|skipped| skipped.read::<Skipped>().ok())
     };
     until("the last one was skipped", async || {
-        skipped().await.is_some_and(|skipped| skipped.signal == "turn_back")
+        skipped().await.is_some_and(|skipped| skipped.signal == "merge_lease_released")
     })
     .await;
     world.let_go("run_session login");

@@ -205,7 +205,7 @@ fn a_signal_that_its_run_could_not_read_is_refused() {
         .says(r#"["FEATURE", "REASON"]"#);
     world
         .longhaul
-        .call(&["signal", &world.root, "turn_back", "\"parser\""])
+        .call(&["signal", &world.root, "merge_lease_released", "\"parser\""])
         .exits(2)
         .says("Longhaul's own");
     world.longhaul.call(&["signal", &world.root, "stop"]).exits(2).says("takes `sync`, `reload`");

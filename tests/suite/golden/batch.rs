@@ -5,7 +5,7 @@ use longhaul_engine::{Engine, EventKind, NewRun, Payload};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{
-    BatchInput, BatchWorkflow, Entry, EntryState, Now, Overrides, Plan, Submit,
+    BatchInput, BatchWorkflow, Entry, EntryState, Overrides, Plan, StateReport, Submit,
 };
 use longhaul_workflows::contracts::ProjectRef;
 
@@ -74,8 +74,8 @@ async fn submit(engine: &Engine, submission: &str, plan: Plan) {
 /// What the owner of a log tells a batch of a project that it has begun.
 async fn came_of(engine: &Engine, submission: &str, of: &str, state: EntryState) {
     until(of, async || is(engine, of, &EntryState::Working).await).await;
-    let now = Now { submission: submission.into(), name: name(of), state };
-    engine.signal(&id(RUN), Now::SIGNAL, Payload::of(&now)).await.unwrap();
+    let now = StateReport { submission: submission.into(), name: name(of), state };
+    engine.signal(&id(RUN), StateReport::SIGNAL, Payload::of(&now)).await.unwrap();
 }
 
 async fn is(engine: &Engine, of: &str, state: &EntryState) -> bool {

@@ -12,7 +12,8 @@ use longhaul_tests::script::{id, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{
-    FeatureView, Held, Phase, ProjectInput, ProjectSummary, ProjectWorkflow, SessionsPaused, signal,
+    FeatureView, HeldRuns, Phase, ProjectInput, ProjectSummary, ProjectWorkflow, SessionsPaused,
+    signal,
 };
 
 use super::world::{Habit, Plan, World};
@@ -232,7 +233,10 @@ async fn a_feature_that_is_paused_when_it_is_to_probe_leaves_that_to_another() {
     };
     let held = async |runs: &[&str]| {
         let runs = runs.iter().map(|run| id(run)).collect();
-        shop.engine.signal(&id(PROJECT), signal::HELD, Payload::of(&Held { runs })).await.unwrap();
+        shop.engine
+            .signal(&id(PROJECT), signal::HELD, Payload::of(&HeldRuns { runs }))
+            .await
+            .unwrap();
     };
     let both = ["shop/basket/1", "shop/login/1"];
     for run in both {
@@ -256,7 +260,7 @@ async fn a_feature_that_is_paused_is_not_asked_to_probe() {
     let shop = Shop::open(&DOWN[..2]).await;
     let mut sessions = shop.all_wait(2).await;
     let of_basket = shop.sessions("basket").await;
-    let runs = Held { runs: [id("shop/basket/1")].into() };
+    let runs = HeldRuns { runs: [id("shop/basket/1")].into() };
     shop.engine
         .deliver(&id("shop/basket/1"), MessageBody::Pause(RequestedBy::default()))
         .await

@@ -112,7 +112,7 @@ pub(super) const STORIES: [Story; 13] = [
         Then::Nothing,
         &[
             r#"{"result":"conflict""#,
-            "turn_back",
+            "merge_lease_released",
             r#""number":2,"reason":"conflict","after_"#,
             r#"{"outcome":"passed""#,
         ],
@@ -201,7 +201,7 @@ pub(super) const STORIES: [Story; 13] = [
         run: PROJECT,
         tells: &[
             r#""cause":"continued_as_new""#,
-            r#""name":"ready""#,
+            r#""name":"merge_request""#,
             r#""phase":"idle""#,
             r#""passed":2"#,
         ],
@@ -271,12 +271,10 @@ async fn happen(then: Then, engine: &Engine, world: &World) {
         Then::Told => {
             let second = |kind: &EventKind| matches!(kind, EventKind::StatusPublished { value, .. } if value.preview(200).contains("\"number\":2"));
             until("the second session runs", async || holds(engine, LOGIN, second).await).await;
-            let note = Note::Signed {
-                text: "mind the brackets".into(),
-                by: "ann".into(),
-                why: String::new(),
-            };
-            engine.signal(&id(LOGIN), Note::SIGNAL, Payload::of(&note)).await.unwrap();
+            let note = Payload::of(&Note("mind the brackets".into()));
+            let request = RequestedBy { by: "ann".into(), why: String::new() };
+            let body = MessageBody::signal_by(Note::SIGNAL, note, request);
+            engine.deliver(&id(LOGIN), body).await.unwrap();
             world.let_go.send_replace(true);
         }
         Then::AnHour => {

@@ -7,7 +7,7 @@ use super::graph::Cycle;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BacklogError {
     /// No entry has this id.
-    #[error("there is no feature `{id}`; `longhaul feature list` shows the ids")]
+    #[error("there is no feature `{id}`")]
     UnknownFeature {
         /// The requested id.
         id: FeatureId,

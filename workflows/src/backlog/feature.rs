@@ -147,7 +147,7 @@ pub struct Check {
 impl Check {
     /// The part that an agent may see.
     #[must_use]
-    pub fn for_agents(self) -> Self {
+    pub(crate) fn for_agents(self) -> Self {
         if self.hidden { Self { run: String::new(), ..self } } else { self }
     }
 }

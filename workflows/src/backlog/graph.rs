@@ -190,7 +190,7 @@ impl Backlog {
     }
 
     /// The direct dependents, in the order of the file; empty for an unknown id.
-    pub fn dependents(&self, id: &FeatureId) -> Vec<FeatureId> {
+    pub(crate) fn dependents(&self, id: &FeatureId) -> Vec<FeatureId> {
         self.neighbours(id, Direction::Outgoing, |_| true)
     }
 

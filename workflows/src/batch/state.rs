@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Backlog, FeatureId};
 
-use super::{Now, Plan, Submit};
+use super::{Plan, StateReport, Submit};
 
 /// The state of a project of a batch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub struct BatchInput {
 }
 
 /// The state of a batch.
-pub(super) struct Memory {
+pub(super) struct BatchRun {
     view: BatchView,
     order: Backlog,
     states: BTreeMap<FeatureId, EntryState>,
@@ -86,7 +86,7 @@ pub(super) struct Memory {
     is_view_changed: bool,
 }
 
-impl Memory {
+impl BatchRun {
     pub(super) fn from_input(input: BatchInput) -> Self {
         let mut memory = Self {
             order: input.view.plan.order().unwrap_or_else(|_| empty()),
@@ -142,14 +142,14 @@ impl Memory {
         self.is_view_changed = true;
     }
 
-    pub(super) fn now(&mut self, now: Now) {
+    pub(super) fn now(&mut self, now: StateReport) {
         if now.submission == self.view.submitted && self.states.contains_key(&now.name) {
             self.set(&now.name, now.state);
         }
     }
 
     /// Starts the projects whose turn has come.
-    pub(super) fn begin_what_may(&mut self) {
+    pub(super) fn start_ready_projects(&mut self) {
         let working = self.states.values().filter(|state| **state == EntryState::Working).count();
         let room =
             self.view.plan.at_once.map_or(usize::MAX, |most| most as usize).saturating_sub(working);

@@ -29,6 +29,12 @@ activity! {
     }
 }
 
+activity! {
+    /// Reads what a cancelled session of a known agent has used until its last answer. The cost is
+    /// that of the prices now, if the agent does not state it.
+    ReadUse = "read_use": SessionInput => Resources, super::git_policy()
+}
+
 /// Why a session is started: the subject of its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -143,13 +143,13 @@ pub struct Evidence {
     pub is_setup: bool,
     /// What it lacks and an agent cannot provide. Only sought before any work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lacks: Option<Lacks>,
+    pub lacks: Option<UnmetNeed>,
 }
 
 /// What a check needs and an agent cannot provide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "lacks", rename_all = "snake_case")]
-pub enum Lacks {
+pub enum UnmetNeed {
     /// A protected file that does not exist.
     File {
         /// The file, relative to the root.

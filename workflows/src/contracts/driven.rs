@@ -30,7 +30,7 @@ pub struct AgentFacts {
     /// The cost of all attempts in millionths of a US dollar, if the agent states it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
-    /// The time in milliseconds without waits for people, if it is less than the duration.
+    /// The time of all attempts in milliseconds, without waits for people; absent: the duration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_ms: Option<u64>,
     /// The tools of refused calls, one entry for each call.
@@ -92,9 +92,30 @@ pub struct AgentProgress {
     /// The cost so far in millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
+    /// The model, as the agent names it; empty: not stated.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// The answers of the model so far, if they are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// The time of its processes until the last answer, in milliseconds.
+    #[serde(default)]
+    pub active_ms: u64,
     /// The number of waits for the provider in a row.
     #[serde(default)]
     pub waits: u32,
+}
+
+impl AgentProgress {
+    /// What the session has used so far.
+    pub fn used(&self) -> Resources {
+        Resources {
+            turns: self.turns.unwrap_or_default(),
+            tokens: self.usage.fresh(),
+            cost_micros: self.cost_micros.unwrap_or_default(),
+            time_ms: self.active_ms,
+        }
+    }
 }
 
 impl SessionReport {
@@ -111,7 +132,7 @@ impl SessionReport {
     }
 
     /// Whether the agent could work at all: it was found, and it is logged in.
-    pub fn has_working_agent(&self) -> bool {
+    pub(crate) fn has_working_agent(&self) -> bool {
         match &self.ending {
             SessionEnding::NotStarted { .. } => false,
             SessionEnding::Failed { lacks_command, .. } => {

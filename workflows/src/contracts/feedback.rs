@@ -22,7 +22,7 @@ pub struct Feedback {
     pub rescued: Vec<String>,
     /// Why the target is not merged into the work tree.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub behind: Option<Behind>,
+    pub behind: Option<TargetConflict>,
     /// Notes of people to this run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Feedback {
 
 /// The target has moved, and the work conflicts with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Behind {
+pub struct TargetConflict {
     /// The commit that conflicts with the work.
     pub tip: String,
     /// The files in conflict.

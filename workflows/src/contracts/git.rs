@@ -190,14 +190,14 @@ pub struct MergeInput {
     /// The integration work tree of the merge turn.
     pub tree: u32,
     /// The features that the commit marks as passing in the list.
-    #[serde(default, skip_serializing_if = "Mark::is_own")]
-    pub mark: Mark,
+    #[serde(default, skip_serializing_if = "PassMark::is_own")]
+    pub mark: PassMark,
 }
 
 /// The features that a commit marks as passing in the list, if it contains the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mark {
+pub enum PassMark {
     /// The one that lands.
     #[default]
     Own,
@@ -207,7 +207,7 @@ pub enum Mark {
     With(Vec<FeatureId>),
 }
 
-impl Mark {
+impl PassMark {
     pub(crate) fn is_own(&self) -> bool {
         *self == Self::Own
     }

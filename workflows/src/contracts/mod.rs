@@ -37,19 +37,19 @@ mod project;
 mod session;
 mod tool;
 
-pub use agent::{RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
+pub use agent::{ReadUse, RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, WentBack};
 pub use checks::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, Lacks, RunChecks, RunSetup,
-    SetupInput, SetupReport,
+    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput,
+    SetupReport, UnmetNeed,
 };
 pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use driven::{AgentFacts, AgentOutcome, AgentProgress};
-pub use feedback::{Behind, Feedback, Problem};
+pub use feedback::{Feedback, Problem, TargetConflict};
 pub use git::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, Mark, MergeCandidate,
-    MergeInput, Merged, OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree,
-    Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
+    MergeInput, Merged, OpenInput, OpenWorktree, PassMark, RefreshConflict, RefreshInput,
+    RefreshWorktree, Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
 };
 pub use model::{
     Block, CallModel, McpTool, Message, ModelAnswer, ModelCall, ModelStop, ToolCall, ToolSpec,

@@ -9,7 +9,7 @@ use crate::prompt;
 use crate::resources::{Resource, Resources};
 use crate::settings::AgentSettings;
 
-use super::{Work, turn};
+use super::Work;
 
 /// The signal `session_request`: a feature asks its project for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,7 +119,7 @@ impl SessionEnded {
 
 /// Requests a session and waits for the answer.
 pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<SessionPermit, Stop> {
-    let project = turn::project(work)?;
+    let project = work.project_run()?;
     context.signal(project.clone(), SessionRequest::SIGNAL, &work.request()).await?;
     let filter = Work::notes_and(SessionPermit::SIGNAL);
     loop {
@@ -141,9 +141,9 @@ pub(super) async fn report(
     work: &Work,
     result: SessionResult,
 ) -> Result<(), Stop> {
-    let agent = work.brief.settings.agent.identity();
+    let agent = work.input.settings.agent.identity();
     let ended = SessionEnded { agent, result, used: work.used };
-    context.signal(turn::project(work)?, SessionEnded::SIGNAL, &ended).await
+    context.signal(work.project_run()?, SessionEnded::SIGNAL, &ended).await
 }
 
 impl SessionResult {

@@ -46,7 +46,7 @@ pub(super) async fn is_granted(
     work: &mut Work,
     commit: &str,
 ) -> Result<bool, Stop> {
-    let is_wanted = work.brief.settings.merge.approval || work.brief.feature.approval;
+    let is_wanted = work.input.settings.merge.approval || work.input.feature.approval;
     if !is_wanted {
         return Ok(true);
     }

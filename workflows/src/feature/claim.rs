@@ -10,11 +10,11 @@ use crate::contracts::{
     SessionReason, TipInput,
 };
 
-use super::turn::{self, Turn};
+use super::merge_lease::{self, MergeLease};
 use super::{Stage, Work, notice, retry};
 
 /// A confirmed claim.
-pub(super) struct Held {
+pub(super) struct ConfirmedClaim {
     /// The commit on which the gates passed.
     pub(super) commit: String,
     /// Why finished work waits on `longhaul/next`, if it does.
@@ -23,16 +23,16 @@ pub(super) struct Held {
 
 /// Runs the gates on the tip of the target; `None`: the claim is refuted.
 ///
-/// It uses the integration work tree, so it needs the merge turn.
+/// It uses the integration work tree, so it needs the merge lease.
 pub(super) async fn judge(
     context: &mut dyn Context,
     work: &mut Work,
-) -> Result<Option<Held>, Stop> {
+) -> Result<Option<ConfirmedClaim>, Stop> {
     work.enter(context, Stage::TurnToCheck).await?;
-    let turn = turn::take(context, work, &[]).await?;
+    let lease = merge_lease::acquire(context, work, &[]).await?;
     work.enter(context, Stage::GatesOnTarget).await?;
     loop {
-        let tip = context.call::<CheckOutTip>(work.tip(&turn)).await?;
+        let tip = context.call::<CheckOutTip>(work.tip(&lease)).await?;
         let setup = context.call::<RunSetup>(work.merged_setup(&tip.worktree, &tip.commit)).await?;
         let mut failed = setup.failed().cloned();
         if failed.is_none() {
@@ -41,14 +41,17 @@ pub(super) async fn judge(
         }
         if let Some(failed) = failed {
             work.take_refuted_claim(failed);
-            turn::give_back(context, work).await?;
+            merge_lease::release(context, work).await?;
             return Ok(None);
         }
         // The tip may be an unlanded merge, and the target may have moved: landing settles both.
-        if let Some(landed) = turn::land(context, work, &tip.commit, &tip.commit).await? {
+        if let Some(landed) = merge_lease::land(context, work, &tip.commit, &tip.commit).await? {
             work.note_outside(&landed.outside);
             close(context, work).await?;
-            return Ok(Some(Held { commit: tip.commit, waits_on_next: landed.waits_on_next }));
+            return Ok(Some(ConfirmedClaim {
+                commit: tip.commit,
+                waits_on_next: landed.waits_on_next,
+            }));
         }
     }
 }
@@ -79,12 +82,12 @@ pub(super) async fn close(context: &mut dyn Context, work: &Work) -> Result<(), 
 }
 
 impl Work {
-    fn tip(&self, turn: &Turn) -> TipInput {
+    fn tip(&self, lease: &MergeLease) -> TipInput {
         TipInput {
             project: self.project(),
             target: self.target(),
-            list_file: self.brief.list_file.clone(),
-            tree: turn.tree,
+            list_file: self.input.list_file.clone(),
+            tree: lease.tree,
         }
     }
 

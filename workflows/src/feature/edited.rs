@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Check, Feature};
 use crate::finding::Finding;
 
-use super::{Work, turn};
+use super::Work;
 
 /// The signal `edited`: the current version of the feature in the list. Only its project sends it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,18 +26,18 @@ impl Work {
     /// The next gates and the next session use the current version of the feature.
     pub(super) fn take_edit(&mut self, from: Option<&RunId>, payload: &Payload) {
         let is_from_project =
-            from.is_some_and(|from| turn::project(self).is_ok_and(|project| project == *from));
+            from.is_some_and(|from| self.project_run().is_ok_and(|project| project == *from));
         if is_from_project
             && let Ok(edited) = payload.read::<Edited>()
-            && edited.feature.id == self.brief.feature.id
+            && edited.feature.id == self.input.feature.id
         {
-            if self.brief.feature.checks != edited.feature.checks {
+            if self.input.feature.checks != edited.feature.checks {
                 self.progress
                     .findings
                     .retain(|finding| !matches!(finding, Finding::PassedOnBase { .. }));
             }
-            self.brief.feature = edited.feature;
-            self.brief.settings.gates = edited.gates;
+            self.input.feature = edited.feature;
+            self.input.settings.gates = edited.gates;
         }
     }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use longhaul_engine::{
-    Child, Context, ContextExt, Filter, Outcome, Payload, Received, RequestedBy, RunId, Stop,
+    Child, Context, ContextExt, Filter, Outcome, Payload, Received, RunId, Stop,
 };
 
 use crate::contracts::{SessionEnding, SessionReason, SessionReport};
 use crate::session::{
     HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionStart, SessionWorkflow,
+    cancel_child,
 };
 
 use super::Work;
@@ -38,7 +39,7 @@ pub(super) async fn run(
     let report = hosted.run(context).await;
     if matches!(report, Err(Stop::Cancelled)) {
         for session in hosted.open.clone() {
-            hosted.end(context, &session).await?;
+            hosted.end(context, &session, "its feature is cancelled").await?;
         }
     }
     report
@@ -68,9 +69,13 @@ impl Hosted<'_> {
     }
 
     /// Cancels a session and waits for its end.
-    async fn end(&mut self, context: &mut dyn Context, session: &RunId) -> Result<(), Stop> {
-        let request = RequestedBy { by: "longhaul".into(), why: "its work goes elsewhere".into() };
-        context.cancel(session.clone(), &request).await?;
+    async fn end(
+        &mut self,
+        context: &mut dyn Context,
+        session: &RunId,
+        why: &str,
+    ) -> Result<(), Stop> {
+        cancel_child(context, session, why).await?;
         self.wait_for(context, session).await
     }
 
@@ -89,7 +94,7 @@ impl Hosted<'_> {
         timeout: Option<Duration>,
     ) -> Result<Option<Received>, Stop> {
         // Only the built-in agent reads notes while it works. For others they stay in the mailbox.
-        let takes_notes = self.work.brief.settings.agent.driver == Driver::Api;
+        let takes_notes = self.work.input.settings.agent.driver == Driver::Api;
         let filter = if takes_notes { Filter::Any } else { Filter::Children };
         let received = context.receive(&filter, timeout).await?;
         if let Some(Received::ChildEnded { run, outcome }) = &received
@@ -150,7 +155,7 @@ impl Hosted<'_> {
             decide(context, &predecessor, HandoffDecision::Shutdown).await?;
         } else {
             let failed = std::mem::replace(&mut self.owner, predecessor);
-            self.end(context, &failed).await?;
+            self.end(context, &failed, "it did not take over the work").await?;
             decide(context, &self.owner, HandoffDecision::Own).await?;
         }
         for received in meanwhile {

@@ -7,33 +7,13 @@ use crate::finding::SteeringRefused;
 
 use super::{Edited, Work};
 
-/// The signal `note`: a plain text, or a text with author and reason.
+/// The signal `note`: a text for the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Note {
-    /// The plain text.
-    Text(String),
-    /// With its author.
-    Signed {
-        /// The note for the agent.
-        text: String,
-        /// The author.
-        by: String,
-        /// The reason; not shown to the agent.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        why: String,
-    },
-}
+pub struct Note(pub String);
 
 impl Note {
     /// The name of the signal.
     pub const SIGNAL: &'static str = "note";
-
-    pub(crate) fn into_text(self) -> String {
-        match self {
-            Self::Text(text) | Self::Signed { text, .. } => text,
-        }
-    }
 }
 
 impl Work {
@@ -81,9 +61,9 @@ impl Work {
             self.note_finding(refused.into());
         }
         if name == Note::SIGNAL
-            && let Ok(note) = payload.read::<Note>()
+            && let Ok(Note(text)) = payload.read()
         {
-            self.feedback.guidance.push(note.into_text());
+            self.feedback.guidance.push(text);
         }
     }
 }

@@ -3,8 +3,8 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, Lacks, OutsideChange, RunChecks, SessionReason,
-    Tampering,
+    CheckBase, ChecksInput, ChecksReport, Evidence, OutsideChange, RunChecks, SessionReason,
+    Tampering, UnmetNeed,
 };
 use crate::finding::Finding;
 
@@ -31,12 +31,12 @@ pub(super) async fn base(
     context: &mut dyn Context,
     work: &mut Work,
 ) -> Result<Option<String>, Stop> {
-    let own = &work.brief.feature.checks;
+    let own = &work.input.feature.checks;
     if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {
         return Ok(None);
     }
     let report = context.call::<CheckBase>(work.on_base()).await?;
-    let own = &work.brief.feature.checks;
+    let own = &work.input.feature.checks;
     let passed = report.evidence.iter().filter(|evidence| evidence.passed());
     let checks: Vec<String> = passed.map(|evidence| evidence.name.clone()).collect();
     if !checks.is_empty() {
@@ -49,10 +49,10 @@ pub(super) async fn base(
 /// Why no session can make a check pass.
 fn impossible(evidence: &Evidence) -> Option<String> {
     let lacks = match evidence.lacks.as_ref()? {
-        Lacks::File { path } => format!(
+        UnmetNeed::File { path } => format!(
             "{path} does not exist, and agents may not write it, because it is protected. Write and commit it"
         ),
-        Lacks::Program { name } => format!(
+        UnmetNeed::Program { name } => format!(
             "there is no program `{name}` ({}). Install it, or correct the check",
             evidence.ending()
         ),
@@ -83,6 +83,6 @@ impl Work {
     }
 
     fn on_base(&self) -> ChecksInput {
-        self.checks(&self.worktree, &self.commit, self.brief.feature.checks.clone())
+        self.checks(&self.worktree, &self.commit, self.input.feature.checks.clone())
     }
 }

@@ -15,7 +15,7 @@ use super::Stage;
 
 /// Input of the feature workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Brief {
+pub struct FeatureInput {
     /// The project.
     pub project: ProjectRef,
     /// The target branch.

@@ -175,7 +175,7 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
     let id = work.granted.take().expect("a session is granted before it begins");
     let session = hosted::run(context, work, id).await?;
-    if work.brief.settings.agent.driver == Driver::Api {
+    if work.input.settings.agent.driver == Driver::Api {
         // Its sessions have reported to the project themselves.
         work.used = Resources::default();
     }

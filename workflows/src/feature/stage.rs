@@ -44,7 +44,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Whether it waits for the turn to merge or to check.
+    /// Whether it waits for the lease to merge or to check.
     pub fn waits_for_turn(&self) -> bool {
         matches!(self, Self::TurnToCheck | Self::TurnToMerge)
     }

@@ -10,7 +10,7 @@ use crate::contracts::{
 
 use crate::session::{SessionStart, SessionWorkflow};
 
-use super::{FeatureProgress, Ready, SessionEnded, SessionRequest, Stage, Turn};
+use super::{FeatureProgress, MergeLease, MergeRequest, SessionEnded, SessionRequest, Stage};
 
 /// The label of a fork: its source run and the position there, as `<run>@<position>`.
 pub const FORKED_FROM: &str = "forked_from";
@@ -97,7 +97,7 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
 }
 
 /// The history prefix of a fork at position `last`, without partial commands and without expired
-/// merge turns.
+/// merge lease.
 pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     let mut last = last;
     loop {
@@ -154,10 +154,10 @@ fn stage_of(event: &Event) -> Option<Stage> {
     }
 }
 
-/// The command before which a fork must end, or it would believe that it holds the merge turn.
+/// The command before which a fork must end, or it would believe that it holds the merge lease.
 fn before_the_turn(events: &[Event]) -> Option<u32> {
-    let asked = events.iter().rposition(|event| sends(event, Ready::SIGNAL))?;
-    let given_back = events[asked..].iter().any(|event| sends(event, Turn::GIVEN_BACK));
+    let asked = events.iter().rposition(|event| sends(event, MergeRequest::SIGNAL))?;
+    let given_back = events[asked..].iter().any(|event| sends(event, MergeLease::RELEASED));
     if given_back { None } else { events[asked].kind.command() }
 }
 

@@ -1,24 +1,26 @@
 //! The state of the work on a feature: the inputs of all steps, and the handling of their results.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use longhaul_engine::RunId;
+use longhaul_engine::{Failure, RunId, Stop};
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
-    Behind, ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef,
-    RefreshInput, Refreshed, SealInput, Sealed, SessionEnding, SessionInput, SessionReason,
-    SessionReport, SetupInput, Worktree,
+    ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef, RefreshInput,
+    Refreshed, SealInput, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport,
+    SetupInput, TargetConflict, Worktree,
 };
 use crate::prompt;
 use crate::resources::{Resource, Resources};
 use crate::settings::AgentSettings;
 
-use super::{Brief, BrokenBase, FeatureOutcome, FeatureProgress, SessionRequest, Turn};
+use super::{
+    BrokenBase, FeatureInput, FeatureOutcome, FeatureProgress, MergeLease, SessionRequest,
+};
 
 /// The work on a feature.
 #[derive(Debug, Clone)]
 pub(super) struct Work {
-    pub(super) brief: Brief,
+    pub(super) input: FeatureInput,
     pub(super) worktree: String,
     pub(super) progress: FeatureProgress,
     /// The failures before people granted another chance.
@@ -53,11 +55,17 @@ pub(super) struct Work {
 }
 
 impl Work {
+    /// The run of its project.
+    pub(super) fn project_run(&self) -> Result<RunId, Stop> {
+        RunId::new(self.input.project.id.clone())
+            .map_err(|error| Stop::Failed(Failure::terminal(error.to_string())))
+    }
+
     /// The state before the first step.
-    pub(super) fn new(brief: Brief) -> Self {
-        let progress = FeatureProgress { before: brief.used, ..FeatureProgress::default() };
+    pub(super) fn new(input: FeatureInput) -> Self {
+        let progress = FeatureProgress { before: input.used, ..FeatureProgress::default() };
         Self {
-            brief,
+            input,
             worktree: String::new(),
             progress,
             forgiven: FeatureProgress::default(),
@@ -80,23 +88,23 @@ impl Work {
     }
 
     pub(super) fn id(&self) -> FeatureId {
-        self.brief.feature.id.clone()
+        self.input.feature.id.clone()
     }
 
     pub(super) fn project(&self) -> ProjectRef {
-        self.brief.project.clone()
+        self.input.project.clone()
     }
 
     pub(super) fn target(&self) -> String {
-        self.brief.target.clone()
+        self.input.target.clone()
     }
 
     /// The gates of the project, then the feature's own checks; for a repair of the baseline, the
     /// baseline too.
     fn own_checks(&self) -> Vec<Check> {
-        let settings = &self.brief.settings;
+        let settings = &self.input.settings;
         let baseline: &[Check] = if self.repairs { &settings.baseline } else { &[] };
-        settings.gates.iter().chain(&self.brief.feature.checks).chain(baseline).cloned().collect()
+        settings.gates.iter().chain(&self.input.feature.checks).chain(baseline).cloned().collect()
     }
 
     pub(super) fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
@@ -107,11 +115,11 @@ impl Work {
             commit: commit.into(),
             checks,
             is_baseline: false,
-            repeat: self.brief.settings.merge.repeat_gates,
+            repeat: self.input.settings.merge.repeat_gates,
             same_as: None,
-            protected: self.brief.settings.protected(),
-            pass_env: self.brief.settings.project.pass_env.clone(),
-            confinement: self.brief.settings.gate_confinement(),
+            protected: self.input.settings.protected(),
+            pass_env: self.input.settings.project.pass_env.clone(),
+            confinement: self.input.settings.gate_confinement(),
         }
     }
 
@@ -125,7 +133,7 @@ impl Work {
     }
 
     fn setup_in(&self, worktree: &str, commit: Option<String>) -> SetupInput {
-        let settings = &self.brief.settings.project;
+        let settings = &self.input.settings.project;
         SetupInput {
             project: self.project(),
             feature: self.id(),
@@ -134,13 +142,13 @@ impl Work {
             script: settings.setup.clone(),
             timeout_seconds: settings.setup_timeout.0,
             pass_env: settings.pass_env.clone(),
-            confinement: self.brief.settings.gate_confinement(),
+            confinement: self.input.settings.gate_confinement(),
         }
     }
 
     /// The baseline shows whether the machine still works, so it always runs.
     pub(super) fn baseline(&self, commit: &str) -> ChecksInput {
-        let checks = self.brief.settings.baseline.clone();
+        let checks = self.input.settings.baseline.clone();
         let checks = self.checks(&self.worktree, commit, checks);
         ChecksInput { is_baseline: true, repeat: true, ..checks }
     }
@@ -153,21 +161,26 @@ impl Work {
     /// They always run, because the claim is in doubt.
     pub(super) fn gates_of_claim(&self, worktree: &str, commit: &str) -> ChecksInput {
         let mut checks = self.own_checks();
-        add(&mut checks, &self.brief.settings.baseline);
+        add(&mut checks, &self.input.settings.baseline);
         ChecksInput { repeat: true, ..self.checks(worktree, commit, checks) }
     }
 
     /// The gates on the merged result: the feature's own, the baseline, and those of finished
     /// features that the merge could break.
-    pub(super) fn merged_gates(&self, worktree: &str, commit: &str, turn: &Turn) -> ChecksInput {
+    pub(super) fn merged_gates(
+        &self,
+        worktree: &str,
+        commit: &str,
+        lease: &MergeLease,
+    ) -> ChecksInput {
         let mut checks = self.own_checks();
-        add(&mut checks, &self.brief.settings.baseline);
-        add(&mut checks, &turn.regression);
+        add(&mut checks, &self.input.settings.baseline);
+        add(&mut checks, &lease.regression);
         self.checks(worktree, commit, checks)
     }
 
     pub(super) fn session(&self) -> SessionInput {
-        let mut feature = self.brief.feature.clone();
+        let mut feature = self.input.feature.clone();
         feature.checks = feature.checks.into_iter().map(Check::for_agents).collect();
         SessionInput {
             project: self.project(),
@@ -178,9 +191,9 @@ impl Work {
             reason: self.reason,
             gates: self.own_checks().into_iter().map(Check::for_agents).collect(),
             feedback: self.feedback.clone(),
-            agent: self.brief.settings.agent.clone(),
+            agent: self.input.settings.agent.clone(),
             available: Some(self.available),
-            held_out: self.brief.settings.project.hidden_checks.clone(),
+            held_out: self.input.settings.project.hidden_checks.clone(),
             redo: self.redo,
         }
     }
@@ -196,27 +209,27 @@ impl Work {
             target: self.target(),
             feature: self.id(),
             worktree: self.worktree.clone(),
-            protected: self.brief.settings.protected(),
-            list_file: self.brief.list_file.clone(),
+            protected: self.input.settings.protected(),
+            list_file: self.input.list_file.clone(),
             step: step.to_owned(),
         }
     }
 
-    pub(super) fn merge(&self, commit: &str, at: DateTime<Utc>, turn: &Turn) -> MergeInput {
-        let feature = &self.brief.feature;
+    pub(super) fn merge(&self, commit: &str, at: DateTime<Utc>, lease: &MergeLease) -> MergeInput {
+        let feature = &self.input.feature;
         MergeInput {
             project: self.project(),
             target: self.target(),
             feature: self.id(),
             commit: commit.into(),
-            style: self.brief.settings.merge.style,
-            protected: self.brief.settings.protected(),
-            list_file: self.brief.list_file.clone(),
+            style: self.input.settings.merge.style,
+            protected: self.input.settings.protected(),
+            list_file: self.input.list_file.clone(),
             subject: feature.name.clone(),
             body: feature.description.clone(),
             at: at.to_rfc3339_opts(SecondsFormat::Secs, true),
-            tree: turn.tree,
-            mark: turn.mark.clone(),
+            tree: lease.tree,
+            mark: lease.mark.clone(),
         }
     }
 
@@ -226,7 +239,7 @@ impl Work {
             target: self.target(),
             tip: tip.into(),
             commit: candidate.into(),
-            list_file: self.brief.list_file.clone(),
+            list_file: self.input.list_file.clone(),
         }
     }
 
@@ -236,7 +249,7 @@ impl Work {
             target: self.target(),
             feature: self.id(),
             worktree: self.worktree.clone(),
-            list_file: self.brief.list_file.clone(),
+            list_file: self.input.list_file.clone(),
         }
     }
 
@@ -254,7 +267,7 @@ impl Work {
         SessionRequest {
             number: self.progress.sessions + self.progress.unused_sessions + 1,
             reason: self.reason,
-            agent: self.brief.settings.agent.identity(),
+            agent: self.input.settings.agent.identity(),
             files,
             resolves,
             broken: self.broken.clone(),
@@ -302,7 +315,7 @@ impl Work {
                 self.feedback.problem = Some(Problem::Conflict { tip, files, output });
             }
             (Some(conflict), _) => {
-                self.feedback.behind = Some(Behind { tip, files: conflict.files });
+                self.feedback.behind = Some(TargetConflict { tip, files: conflict.files });
             }
             (None, Some(Problem::CheckFailed { merged_with, .. })) => *merged_with = None,
             (None, _) => {}
@@ -329,7 +342,7 @@ impl Work {
             self.feedback.problem = None;
         }
         if let Some(agent) = agent {
-            self.brief.settings.agent = *agent;
+            self.input.settings.agent = *agent;
         }
     }
 
@@ -365,7 +378,7 @@ impl Work {
 
     /// What further sessions may use, by the limits of the feature.
     fn left(&self) -> Resources {
-        self.brief.settings.limits.resources().minus(self.progress.used())
+        self.input.settings.limits.resources().minus(self.progress.used())
     }
 
     /// Takes over work of an earlier run.
@@ -421,7 +434,7 @@ impl Work {
 
     /// Whether the last sessions changed nothing: another one would not either.
     pub(super) fn is_stalled(&self) -> bool {
-        self.unchanged >= self.brief.settings.limits.unchanged_sessions
+        self.unchanged >= self.input.settings.limits.unchanged_sessions
     }
 
     pub(super) fn take_failed_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
@@ -457,7 +470,7 @@ impl Work {
     /// The reason for no further session, if a limit is reached.
     pub(super) fn exhausted(&mut self) -> Option<String> {
         let (limits, progress, forgiven) =
-            (&self.brief.settings.limits, &self.progress, &self.forgiven);
+            (&self.input.settings.limits, &self.progress, &self.forgiven);
         let failed_gates = progress.failed_gates - forgiven.failed_gates;
         let conflicts = progress.conflicts - forgiven.conflicts;
         let failed_sessions = progress.failed_sessions.saturating_sub(forgiven.failed_sessions);
@@ -511,7 +524,7 @@ impl Work {
     }
 
     pub(super) fn has_used_its_sessions(&self) -> bool {
-        self.counted_sessions() >= self.brief.settings.limits.sessions
+        self.counted_sessions() >= self.input.settings.limits.sessions
     }
 
     /// Sessions that count towards the limit.
@@ -556,7 +569,7 @@ impl Work {
     ) -> FeatureOutcome {
         // Only those of the list, not a baseline that was repaired in between.
         let checks =
-            self.brief.settings.gates.iter().chain(&self.brief.feature.checks).cloned().collect();
+            self.input.settings.gates.iter().chain(&self.input.feature.checks).cloned().collect();
         let progress = self.progress.clone();
         let files = self.files.clone();
         FeatureOutcome::Passed { commit, waits_on_next, progress, files, checks, claim }

@@ -17,17 +17,17 @@ use crate::feature::{SessionEnded, SessionPermit, SessionRequest, SessionResult}
 use crate::resources::Resource;
 use crate::settings::AgentSettings;
 
-use super::breaker::{self, Breaker, Failed, SessionsPaused};
+use super::breaker::{self, Breaker, FailedSession, SessionsPaused};
 use super::conflicts::{Claim, Conflicts};
-use super::ledger::{self, Ledger};
-use super::memory::Memory;
+use super::ledger::{self, UsageLedger};
 use super::repair::{self, Repair};
+use super::state::ProjectRun;
 
 /// The admission state: slots, open requests, and the reasons for waiting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Admissions {
     /// Open requests, oldest first.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<OpenRequest>,
     /// The features with a slot: at most `[project] parallel`.
     places: BTreeSet<FeatureId>,
     /// Why features wait, as a clause without a subject.
@@ -40,14 +40,14 @@ pub(super) struct Admissions {
     pub(super) conflicts: Conflicts,
     /// The breakers, by agent command.
     breakers: BTreeMap<String, Breaker>,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: UsageLedger,
     /// Why no session begins.
     pub(super) paused: Option<SessionsPaused>,
 }
 
 /// An open request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Waiting {
+struct OpenRequest {
     feature: FeatureId,
     request: SessionRequest,
     /// The claim of a session that resolves a conflict.
@@ -132,7 +132,7 @@ impl Admissions {
     }
 }
 
-impl Memory {
+impl ProjectRun {
     /// Whether another feature may be started.
     pub(super) fn has_room(&self) -> bool {
         let admissions = &self.admissions;
@@ -164,8 +164,27 @@ impl Memory {
             |id: &&FeatureId| self.backlog.state(id) == Some(&FeatureState::InProgress);
         let at_work: Vec<&FeatureId> = conflicts.known().filter(is_at_work).collect();
         let is_apart = |id: &&FeatureId| !at_work.iter().any(|other| conflicts.overlap(id, other));
-        let workable = || self.backlog.workable().filter(|id| !self.current.contains_key(id));
+        let selected = self.selected();
+        let is_selected = |id: &FeatureId| selected.as_ref().is_none_or(|all| all.contains(id));
+        let workable = || {
+            let open = self.backlog.workable().filter(|id| !self.current.contains_key(id));
+            open.filter(|id| is_selected(id))
+        };
         workable().find(is_apart).or_else(|| workable().next())
+    }
+
+    /// The features to start: those of the last `sync`, and all that they depend on; `None`: all.
+    fn selected(&self) -> Option<BTreeSet<FeatureId>> {
+        let mut open: Vec<&FeatureId> = self.only.iter().collect();
+        let mut selected = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            if selected.insert(id.clone())
+                && let Some(feature) = self.backlog.feature(id)
+            {
+                open.extend(&feature.depends_on);
+            }
+        }
+        (!selected.is_empty()).then_some(selected)
     }
 
     /// Handles a message about a session; returns whether it was one.
@@ -202,7 +221,7 @@ impl Memory {
         });
         let moves = self.admissions.moves;
         self.admissions.waiting.retain(|waiting| waiting.feature != feature);
-        self.admissions.waiting.push_back(Waiting { feature, request, claim, moves });
+        self.admissions.waiting.push_back(OpenRequest { feature, request, claim, moves });
     }
 
     async fn take_ended(
@@ -223,8 +242,12 @@ impl Memory {
             SessionResult::Unused => self.admissions.breaker(&ended.agent).leave(feature),
             SessionResult::Failed { ending, last_words, started } => {
                 let now = context.now().await?;
-                let failed =
-                    Failed { agent: &ended.agent.join(" "), ending, last_words, started: *started };
+                let failed = FailedSession {
+                    agent: &ended.agent.join(" "),
+                    ending,
+                    last_words,
+                    started: *started,
+                };
                 self.admissions.breaker(&ended.agent).fail(feature, &failed, now);
             }
         }
@@ -293,7 +316,7 @@ impl Memory {
     /// Finished work that waits for a feature which resolves a conflict.
     fn held_back(&self) -> Vec<(FeatureId, FeatureId)> {
         let held = self.held_features();
-        let held_back = |ready: &crate::feature::Ready| {
+        let held_back = |ready: &crate::feature::MergeRequest| {
             let other =
                 self.admissions.conflicts.holds_back(ready, self.admissions.claims(), &held)?;
             Some((ready.feature.clone(), other.clone()))
@@ -302,7 +325,7 @@ impl Memory {
     }
 
     /// Whether finished work may merge now.
-    pub(super) fn may_merge(&self, ready: &crate::feature::Ready) -> bool {
+    pub(super) fn may_merge(&self, ready: &crate::feature::MergeRequest) -> bool {
         let held = self.held_features();
         self.admissions.conflicts.holds_back(ready, self.admissions.claims(), &held).is_none()
     }
@@ -318,7 +341,7 @@ impl Memory {
 
     fn decide(
         &mut self,
-        waiting: &Waiting,
+        waiting: &OpenRequest,
         held: &BTreeSet<FeatureId>,
         now: Option<DateTime<Utc>>,
     ) -> Decision {
@@ -337,10 +360,10 @@ impl Memory {
                 return Decision::Answer(SessionPermit::Rebase);
             }
             match self.admissions.repair.turn(feature, broken, held) {
-                repair::Turn::Repairs => {}
-                repair::Turn::Waits(why) => return wait(why, true),
-                repair::Turn::Rebase => return Decision::Answer(SessionPermit::Rebase),
-                repair::Turn::Refused(reason) => {
+                repair::RepairDecision::Repairs => {}
+                repair::RepairDecision::Waits(why) => return wait(why, true),
+                repair::RepairDecision::Rebase => return Decision::Answer(SessionPermit::Rebase),
+                repair::RepairDecision::Refused(reason) => {
                     return Decision::Answer(SessionPermit::Refused { reason, over_limit: None });
                 }
             }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
 
-use super::memory::Memory;
-use super::runs::Current;
+use super::runs::ActiveRun;
+use super::state::ProjectRun;
 
 /// The signal `fork`: a feature has a new run that continues from an earlier step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,36 +26,12 @@ impl Forked {
     pub const SIGNAL: &'static str = "fork";
 }
 
-/// The content of the signal `unblock`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Unblock {
-    /// The feature.
-    Feature(FeatureId),
-    /// The feature, with the requester.
-    Asked {
-        /// The feature.
-        feature: FeatureId,
-        /// The requester and the reason.
-        request: RequestedBy,
-    },
-}
-
-impl Unblock {
-    /// The feature.
-    pub fn feature(&self) -> &FeatureId {
-        match self {
-            Self::Feature(feature) | Self::Asked { feature, .. } => feature,
-        }
-    }
-}
-
-impl Memory {
+impl ProjectRun {
     /// Handles a new run that was created by a fork: the feature is in progress, and its dependents
     /// are invalidated. The run of a feature that is not in the list ends.
     pub(super) fn take_fork(&mut self, forked: &Forked) {
         let id = &forked.feature;
-        self.current.insert(id.clone(), Current { number: forked.run, ..Current::default() });
+        self.current.insert(id.clone(), ActiveRun { number: forked.run, ..ActiveRun::default() });
         self.queue.leave(id);
         if let Some(gone) = self.gone.get_mut(id) {
             gone.record.runs = gone.record.runs.max(forked.run);

@@ -32,14 +32,14 @@ pub(super) struct Breaker {
     suspects: BTreeMap<FeatureId, u32>,
     /// Failed sessions of an outage, not yet reported to their features.
     forgiven: BTreeMap<FeatureId, u32>,
-    open: Option<Open>,
+    open: Option<OpenBreaker>,
     /// Whether a session succeeded since a person last resumed the project.
     works: bool,
 }
 
 /// The breaker is open: no session begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Open {
+struct OpenBreaker {
     /// The time of the next probe; `None`: at once.
     until: Option<DateTime<Utc>>,
     /// The last wait, in seconds.
@@ -117,7 +117,12 @@ impl Breaker {
     }
 
     /// A session failed without progress.
-    pub(super) fn fail(&mut self, feature: &FeatureId, failure: &Failed<'_>, now: DateTime<Utc>) {
+    pub(super) fn fail(
+        &mut self,
+        feature: &FeatureId,
+        failure: &FailedSession<'_>,
+        now: DateTime<Utc>,
+    ) {
         if self.open.is_none() {
             if self.ending != failure.ending {
                 (self.suspects, self.features) = (BTreeMap::new(), BTreeSet::new());
@@ -137,7 +142,7 @@ impl Breaker {
         let until = Some(now + TimeDelta::seconds(i64::from(wait)));
         let since = self.open.as_ref().map_or(now, |open| open.since);
         self.open =
-            Some(Open { until, wait, since, probe: None, is_start, why: self.why(failure) });
+            Some(OpenBreaker { until, wait, since, probe: None, is_start, why: self.why(failure) });
     }
 
     /// A session succeeded.
@@ -181,8 +186,8 @@ impl Breaker {
         }
     }
 
-    fn why(&self, failure: &Failed<'_>) -> String {
-        let Failed { agent, ending, last_words, started } = failure;
+    fn why(&self, failure: &FailedSession<'_>) -> String {
+        let FailedSession { agent, ending, last_words, started } = failure;
         let agent =
             if agent.chars().count() > LONG { first_word(agent) } else { (*agent).to_owned() };
         let ending = ending.trim_end().trim_end_matches('.');
@@ -204,7 +209,7 @@ impl Breaker {
     }
 }
 
-impl Open {
+impl OpenBreaker {
     fn paused(&self, works: bool) -> SessionsPaused {
         let until = if self.probe.is_some() { None } else { self.until };
         let probe =
@@ -223,7 +228,7 @@ fn first_word(command: &str) -> String {
 
 /// A session that failed without progress.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Failed<'a> {
+pub(super) struct FailedSession<'a> {
     /// The command of its agent.
     pub(super) agent: &'a str,
     pub(super) ending: &'a str,
@@ -242,7 +247,8 @@ mod tests {
     fn needs_person(breaker: &mut Breaker, started: bool) -> Option<bool> {
         let feature = FeatureId::new("login").unwrap();
         for _ in 0..ALIKE {
-            let failed = Failed { agent: "agent", ending: "exit code 1", last_words: "", started };
+            let failed =
+                FailedSession { agent: "agent", ending: "exit code 1", last_words: "", started };
             breaker.fail(&feature, &failed, NOW);
         }
         match breaker.admit(&feature, Some(NOW)) {
@@ -268,7 +274,7 @@ mod tests {
     fn a_long_command_is_named_by_its_program() {
         let mut breaker = Breaker::default();
         let agent = format!("claude -p {}", "--flag ".repeat(9));
-        let failed = Failed {
+        let failed = FailedSession {
             agent: &agent,
             ending: "exit code 127",
             last_words: "not found",

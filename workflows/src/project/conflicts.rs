@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
-use crate::feature::Ready;
+use crate::feature::MergeRequest;
 
 type Files = BTreeSet<String>;
 
@@ -67,14 +67,14 @@ impl Conflicts {
         &self,
         feature: &FeatureId,
         files: &[String],
-        ready: impl IntoIterator<Item = &'a FeatureId>,
+        request: impl IntoIterator<Item = &'a FeatureId>,
     ) -> Claim {
         let files: Files = files.iter().cloned().collect();
         let is_before = |other: &&FeatureId| {
             *other != feature
                 && self.touched.get(*other).is_some_and(|touched| !touched.is_disjoint(&files))
         };
-        let after = ready.into_iter().filter(is_before).cloned().collect();
+        let after = request.into_iter().filter(is_before).cloned().collect();
         Claim { feature: feature.clone(), files, after }
     }
 
@@ -87,7 +87,7 @@ impl Conflicts {
         &'a self,
         claim: &'a Claim,
         earlier: impl IntoIterator<Item = &'a Claim>,
-        ready: &BTreeSet<&'a FeatureId>,
+        request: &BTreeSet<&'a FeatureId>,
         held: &BTreeSet<FeatureId>,
     ) -> Option<&'a FeatureId> {
         if self.resolving.contains_key(&claim.feature) {
@@ -98,7 +98,7 @@ impl Conflicts {
             self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
         let asked =
             earlier.into_iter().filter(|other| overlaps(&other.files)).map(|other| &other.feature);
-        let before = claim.after.iter().filter(|feature| ready.contains(feature));
+        let before = claim.after.iter().filter(|feature| request.contains(feature));
         resolving.chain(asked).chain(before).find(|other| !held.contains(*other))
     }
 
@@ -113,22 +113,22 @@ impl Conflicts {
     /// The feature that finished work must wait for before it merges.
     pub(super) fn holds_back<'a>(
         &'a self,
-        ready: &Ready,
+        request: &MergeRequest,
         claims: impl IntoIterator<Item = &'a Claim>,
         held: &BTreeSet<FeatureId>,
     ) -> Option<&'a FeatureId> {
         // Files beyond its own reservation are ignored, or two resolving features could wait for
         // each other.
-        if self.resolving.contains_key(&ready.feature) {
+        if self.resolving.contains_key(&request.feature) {
             return None;
         }
-        let overlaps = |files: &Files| ready.files.iter().any(|file| files.contains(file));
+        let overlaps = |files: &Files| request.files.iter().any(|file| files.contains(file));
         let resolving =
             self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
         let is_before = |claim: &&Claim| {
-            claim.feature != ready.feature
+            claim.feature != request.feature
                 && overlaps(&claim.files)
-                && !claim.after.contains(&ready.feature)
+                && !claim.after.contains(&request.feature)
         };
         let asked = claims.into_iter().filter(is_before).map(|claim| &claim.feature);
         resolving.chain(asked).find(|other| !held.contains(*other))

@@ -10,18 +10,18 @@ use crate::resources::{Resource, Resources};
 use crate::session::SessionUsed;
 use crate::settings::BudgetSettings;
 
-use super::memory::Memory;
+use super::state::ProjectRun;
 
 /// Amounts of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Ledger {
+pub(super) struct UsageLedger {
     /// Used by sessions that have ended.
     spent: Resources,
     /// Reserved by sessions at work.
     reserved: BTreeMap<FeatureId, Resources>,
 }
 
-impl Ledger {
+impl UsageLedger {
     /// The resource that is spent.
     pub(super) fn lacks(&self, budget: &BudgetSettings) -> Option<Resource> {
         budget.resources().minus(self.spent).lacks()
@@ -71,7 +71,7 @@ impl Ledger {
     }
 }
 
-impl Memory {
+impl ProjectRun {
     /// Counts what a session of the built-in agent has used; returns whether the message says
     /// that. Its feature run may be over.
     pub(super) fn take_use(&mut self, received: &Received) -> bool {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn sessions_at_once_share_what_is_left() {
-        let mut ledger = Ledger::default();
+        let mut ledger = UsageLedger::default();
         let budget = budget(100);
         let mut reserve = |name: &str, wanted: u64| {
             let reserved = ledger.reserve(&id(name), cost(wanted), &budget, 2);
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_session_gives_back_what_it_has_not_used() {
-        let mut ledger = Ledger::default();
+        let mut ledger = UsageLedger::default();
         let budget = budget(100);
         assert!(ledger.reserve(&id("a"), cost(100), &budget, 1).is_some());
         assert_eq!(ledger.lacks(&budget), None);

@@ -8,13 +8,13 @@ use crate::feature::Edited;
 use crate::finding::Finding;
 use crate::settings::Settings;
 
-use super::memory::{Memory, Outgoing, Record};
+use super::state::{PendingSend, ProjectRun, Record};
 
 /// A feature that was removed from the list, kept because it may return: by `git checkout` of
 /// another commit, by a rollback, or as another feature with the same id. The numbers of its runs
 /// are in the log and must not be reused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Gone {
+pub(super) struct RemovedFeature {
     /// Its last version in the list.
     feature: Feature,
     pub(super) record: Record,
@@ -25,7 +25,7 @@ fn changes_the_question(fields: &[&str]) -> bool {
     fields.iter().any(|field| !matches!(*field, "priority" | "depends_on" | "extra"))
 }
 
-impl Memory {
+impl ProjectRun {
     pub(super) fn load_input(&self) -> LoadInput {
         let landed = self.landed.clone().unwrap_or_else(|| self.passed_commits());
         LoadInput { project: self.project.clone(), target: self.target.clone(), landed }
@@ -139,7 +139,7 @@ impl Memory {
         record.state =
             if state == FeatureState::InProgress { FeatureState::Pending } else { state };
         if record != Record::default() {
-            self.gone.insert(id.clone(), Gone { feature, record });
+            self.gone.insert(id.clone(), RemovedFeature { feature, record });
         }
         self.changed.insert(id);
     }
@@ -153,9 +153,9 @@ impl Memory {
 
     /// A restored feature with equal content keeps its state, except that a pass becomes a claim.
     /// With other content it is another feature, and its old state is dropped.
-    fn take_back(&mut self, id: &FeatureId, gone: Gone) {
+    fn take_back(&mut self, id: &FeatureId, gone: RemovedFeature) {
         let Some(feature) = self.backlog.feature(id) else { return };
-        let Gone { feature: old, mut record } = gone;
+        let RemovedFeature { feature: old, mut record } = gone;
         if changes_the_question(&old.differing_fields(feature)) {
             let new =
                 Record { runs: record.runs, anew: Some(record.runs + 1), ..Record::default() };
@@ -226,7 +226,7 @@ impl Memory {
         }
         if let (Some(run), Some(feature)) = (self.run_of(id), self.backlog.feature(id)) {
             let edited = Edited { feature: feature.clone(), gates: self.settings.gates.clone() };
-            self.outbox.push(Outgoing::Edited(run, Box::new(edited)));
+            self.outbox.push(PendingSend::Edited(run, Box::new(edited)));
         }
     }
 }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::FeatureId;
 use crate::batch::Overrides;
 
-use super::back::{Forked, Unblock};
+use super::back::Forked;
 use super::rollback::Rollback;
 use super::signal;
 
 /// The behaviour of a halted project after a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum AfterSync {
     GoOn,
     Stay,
 }
@@ -23,7 +23,8 @@ pub(super) enum Then {
 /// A parsed signal.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Order {
-    Sync(String, Then),
+    Sync(SyncRequest),
+    Reload(String),
     Halt(RequestedBy),
     Moved(String),
     Override(Box<Overrides>),
@@ -32,7 +33,23 @@ pub(super) enum Order {
     Unblock(FeatureId),
     Fork(Forked),
     Rollback(Rollback),
-    Held(Held),
+    Held(HeldRuns),
+}
+
+/// The content of the signal `sync` with a selection. Without one it is the id alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncRequest {
+    /// Its id.
+    pub id: String,
+    /// The only features to start, with those that they depend on; empty: all. It holds until the
+    /// next `sync`.
+    pub only: BTreeSet<FeatureId>,
+}
+
+impl From<String> for SyncRequest {
+    fn from(id: String) -> Self {
+        Self { id, only: BTreeSet::new() }
+    }
 }
 
 /// Published under [`Skipped::KEY`]: the last ignored signal.
@@ -46,14 +63,14 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// The content of the signal `held`; published under [`Held::KEY`].
+/// The content of the signal `held`; published under [`HeldRuns::KEY`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct HeldRuns {
     /// The held feature runs.
     pub runs: BTreeSet<RunId>,
 }
 
-impl Held {
+impl HeldRuns {
     /// The key under which it is published.
     pub const KEY: &'static str = "held";
 }
@@ -67,16 +84,17 @@ impl Order {
     /// Parses a signal without a sending run; `None`: the name is unknown.
     pub(super) fn read(name: &str, payload: &Payload) -> Option<Result<Self, PayloadError>> {
         Some(match name {
-            signal::SYNC => payload.read().map(|id| Self::Sync(id, Then::GoOn)),
-            signal::RELOAD => payload.read().map(|id| Self::Sync(id, Then::Stay)),
+            signal::SYNC => {
+                let only = |_| payload.read::<String>().map(SyncRequest::from);
+                payload.read::<SyncRequest>().or_else(only).map(Self::Sync)
+            }
+            signal::RELOAD => payload.read().map(Self::Reload),
             signal::HALT => payload.read().map(Self::Halt),
             signal::MOVED => payload.read().map(Self::Moved),
             signal::OVERRIDE => payload.read().map(Self::Override),
             signal::LABEL => payload.read().map(Self::Label),
             signal::BLOCK => payload.read().map(|(feature, reason)| Self::Block(feature, reason)),
-            signal::UNBLOCK => {
-                payload.read::<Unblock>().map(|unblock| Self::Unblock(unblock.feature().clone()))
-            }
+            signal::UNBLOCK => payload.read().map(Self::Unblock),
             signal::HELD => payload.read().map(Self::Held),
             Forked::SIGNAL => payload.read().map(Self::Fork),
             Rollback::SIGNAL => payload.read().map(Self::Rollback),

@@ -7,11 +7,11 @@ use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::finding::Findings;
 
 use super::ledger;
-use super::memory::Memory;
 use super::order::Skipped;
+use super::state::ProjectRun;
 use super::view::{BacklogView, FeatureView, Phase, ProjectSummary};
 
-impl Memory {
+impl ProjectRun {
     /// Publishes the changed features, then the project.
     pub(super) async fn publish(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for feature in std::mem::take(&mut self.changed) {

@@ -8,7 +8,7 @@ use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
 use crate::projection::ProjectView;
 
-use super::memory::{ProjectInput, Record, Snapshot};
+use super::state::{ProjectInput, Record, Snapshot};
 use super::view::FeatureView;
 
 impl ProjectInput {

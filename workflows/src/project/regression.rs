@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use crate::backlog::{Check, FeatureState};
-use crate::feature::Ready;
+use crate::feature::MergeRequest;
 use crate::settings::Regression;
 
-use super::memory::Memory;
+use super::state::ProjectRun;
 
 /// The checks of finished features to repeat on the merged result, without duplicate commands.
-pub(super) fn checks(memory: &Memory, ready: &Ready) -> Vec<Check> {
+pub(super) fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<Check> {
     let scope = memory.settings.merge.regression;
     if scope == Regression::None {
         return Vec::new();
     }
-    let touched: BTreeSet<&str> = ready.files.iter().map(String::as_str).collect();
+    let touched: BTreeSet<&str> = request.files.iter().map(String::as_str).collect();
     let could_break = |id: &crate::backlog::FeatureId| {
         let record = memory.records.get(id);
         scope == Regression::All

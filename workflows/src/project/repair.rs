@@ -25,7 +25,7 @@ pub(super) struct Repair {
 
 /// Whether a feature that starts from a broken commit may have a session.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Turn {
+pub(super) enum RepairDecision {
     /// It repairs the baseline.
     Repairs,
     /// Another feature repairs it now.
@@ -53,17 +53,19 @@ impl Repair {
         feature: &FeatureId,
         broken: &BrokenBase,
         held: &BTreeSet<FeatureId>,
-    ) -> Turn {
+    ) -> RepairDecision {
         if self.repaired.as_ref() == Some(&broken.commit) {
-            return Turn::Rebase;
+            return RepairDecision::Rebase;
         }
         match self.repairer().filter(|repairer| !held.contains(*repairer)) {
-            Some(other) if other != feature => Turn::Waits(format!(
+            Some(other) if other != feature => RepairDecision::Waits(format!(
                 "waits while {other} repairs the baseline of the project{}",
                 self.so_far(broken)
             )),
-            None if self.failed_on(broken).len() >= TRIES => Turn::Refused(self.refusal(broken)),
-            _ => Turn::Repairs,
+            None if self.failed_on(broken).len() >= TRIES => {
+                RepairDecision::Refused(self.refusal(broken))
+            }
+            _ => RepairDecision::Repairs,
         }
     }
 

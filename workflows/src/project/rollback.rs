@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{FeatureId, FeatureState};
 use crate::contracts::{RollBack, RollBackInput, WentBack};
 
-use super::memory::Memory;
+use super::state::ProjectRun;
 
 /// The signal `rollback`: return to a commit as soon as no feature is in progress. The project
 /// stays halted after it.
@@ -41,7 +41,7 @@ impl RollbackView {
     pub const KEY: &'static str = "rollback";
 }
 
-impl Memory {
+impl ProjectRun {
     pub(super) fn take_rollback(&mut self, rollback: Rollback) {
         self.halt(rollback.request.clone());
         self.rollback = Some(rollback);

@@ -9,11 +9,11 @@ use crate::feature::FeatureOutcome;
 use crate::resources::Resources;
 
 use super::CANCELLED;
-use super::memory::{Memory, NO_CHECK, Outgoing, refused};
+use super::state::{NO_CHECK, PendingSend, ProjectRun, refused};
 
 /// The active run of a feature.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Current {
+pub(super) struct ActiveRun {
     /// Its number.
     pub(super) number: u32,
     /// Whether it was cancelled.
@@ -28,14 +28,14 @@ pub(super) struct Current {
 const MOST_LANDED: usize = 100;
 
 /// A pass as reported by a feature run.
-struct Pass {
+struct ReportedPass {
     commit: String,
     files: Vec<String>,
     checks: Vec<Check>,
     by_claim: bool,
 }
 
-impl Memory {
+impl ProjectRun {
     /// The next feature to start, if the limits allow one.
     pub(super) fn next_to_start(&mut self) -> Option<FeatureId> {
         if !self.has_room() || !self.is_synced() || self.halted.is_some() || self.rollback.is_some()
@@ -59,7 +59,7 @@ impl Memory {
         let record = self.record(id);
         record.runs += 1;
         let number = record.runs;
-        self.current.insert(id.clone(), Current { number, ..Current::default() });
+        self.current.insert(id.clone(), ActiveRun { number, ..ActiveRun::default() });
         self.set(id, FeatureState::InProgress);
         self.run_of(id).ok_or_else(|| refused("its run has no valid id"))
     }
@@ -97,7 +97,7 @@ impl Memory {
         current.ending = true;
         self.queue.stop_waiting(id);
         if let Some(run) = self.run_of(id) {
-            self.outbox.push(Outgoing::Cancel(
+            self.outbox.push(PendingSend::Cancel(
                 run,
                 RequestedBy { by: "longhaul".into(), why: why.into() },
             ));
@@ -142,7 +142,7 @@ impl Memory {
             }) => {
                 self.waits_on_next = waits_on_next;
                 self.note_progress(feature, &progress);
-                self.pass(feature, Pass { commit, files, checks, by_claim: claim });
+                self.pass(feature, ReportedPass { commit, files, checks, by_claim: claim });
             }
             Ok(FeatureOutcome::Blocked { reason, over_limit, progress, .. }) => {
                 self.note_progress(feature, &progress);
@@ -167,8 +167,8 @@ impl Memory {
     }
 
     /// A feature passes if the passed checks are those of the list; else the pass is a claim.
-    fn pass(&mut self, id: &FeatureId, pass: Pass) {
-        let Pass { commit, files, checks, by_claim } = pass;
+    fn pass(&mut self, id: &FeatureId, pass: ReportedPass) {
+        let ReportedPass { commit, files, checks, by_claim } = pass;
         let feature = self.backlog.feature(id);
         let is_for_these = feature
             .is_none_or(|feature| self.settings.gates.iter().chain(&feature.checks).eq(&checks));

@@ -6,25 +6,25 @@ use longhaul_engine::{Context, ContextExt, Failure, FailureKind, Stop};
 
 use crate::contracts::{Follow, FollowInput, LoadBacklog};
 
-use super::memory::Memory;
-use super::order::Then;
+use super::order::AfterSync;
+use super::state::ProjectRun;
 
 /// The delay after the first temporary failure of a sync; it doubles with each further one.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// The longest of these delays.
 const LAST_RETRY: Duration = Duration::from_mins(5);
 
-impl Memory {
+impl ProjectRun {
     /// Reads the current list and settings. If they are invalid, the error is published and the old
     /// ones stay.
     pub(super) async fn sync(
         &mut self,
         context: &mut dyn Context,
         id: String,
-        then: Then,
+        then: AfterSync,
     ) -> Result<(), Stop> {
         self.load(context).await?;
-        if then == Then::GoOn {
+        if then == AfterSync::GoOn {
             self.halted = None;
             self.admissions.hurry();
         }

@@ -4,11 +4,10 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Position, RequestedBy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::backlog::FeatureId;
 use crate::feature::Approval;
-use crate::project::{Forked, Unblock, signal};
+use crate::project::{Forked, Rollback, signal};
 
 /// A message to a run, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -159,25 +158,25 @@ fn request(body: &MessageBody) -> Option<RequestedBy> {
         | MessageBody::Cancel(request)
         | MessageBody::Terminate(request)
         | MessageBody::Reconcile { request, .. } => Some(request.clone()),
-        MessageBody::Signal { payload, from: None, request, .. } => {
-            request.clone().or_else(|| signature(payload))
+        MessageBody::Signal { name, payload, from: None, request } => {
+            request.clone().or_else(|| signature(name, payload))
         }
         MessageBody::Signal { .. } | MessageBody::ChildEnded { .. } => None,
     }
 }
 
-/// Some signals name the person in their content.
-fn signature(payload: &Payload) -> Option<RequestedBy> {
-    #[derive(Deserialize)]
-    struct Signature {
-        by: String,
-        #[serde(default)]
-        why: String,
+/// The person in the content of a signal: its run acts on it.
+fn signature(name: &str, payload: &Payload) -> Option<RequestedBy> {
+    match name {
+        signal::HALT => payload.read().ok(),
+        Forked::SIGNAL => Some(payload.read::<Forked>().ok()?.request),
+        Rollback::SIGNAL => Some(payload.read::<Rollback>().ok()?.request),
+        Approval::SIGNAL => {
+            let Approval { by, why, .. } = payload.read().ok()?;
+            Some(RequestedBy { by, why })
+        }
+        _ => None,
     }
-    let content: Value = payload.read().ok()?;
-    let signature = content.get("request").unwrap_or(&content);
-    let Signature { by, why } = Signature::deserialize(signature).ok()?;
-    Some(RequestedBy { by, why })
 }
 
 /// The feature that a signal to a project concerns.
@@ -185,7 +184,7 @@ fn feature(body: &MessageBody) -> Option<String> {
     let MessageBody::Signal { name, payload, from: None, .. } = body else { return None };
     let feature = match name.as_str() {
         Forked::SIGNAL => payload.read::<Forked>().ok()?.feature,
-        signal::UNBLOCK => payload.read::<Unblock>().ok()?.feature().clone(),
+        signal::UNBLOCK => payload.read().ok()?,
         signal::BLOCK => payload.read::<(FeatureId, String)>().ok()?.0,
         _ => return None,
     };

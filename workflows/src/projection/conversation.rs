@@ -100,9 +100,13 @@ impl SessionView {
                 self.stated(event);
             }
             EventKind::ActivityProgressed { details, .. } => {
-                if let Ok(AgentProgress { usage, cost_micros, .. }) = details.read() {
+                if let Ok(AgentProgress { usage, cost_micros, model, turns, .. }) = details.read() {
                     let stated = self.stated(event);
                     (stated.usage, stated.cost_micros) = (usage, cost_micros);
+                    stated.turns = turns.unwrap_or_default();
+                    if !model.is_empty() {
+                        stated.model = model;
+                    }
                 }
             }
             EventKind::ActivityFailed { name, failure, .. } if name == RunSession::NAME => {

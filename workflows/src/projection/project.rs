@@ -71,7 +71,7 @@ impl ProjectView {
     }
 
     /// Whether a feature has passed.
-    pub fn has_passed(&self, id: &FeatureId) -> bool {
+    pub(crate) fn has_passed(&self, id: &FeatureId) -> bool {
         self.feature(id).is_some_and(|feature| feature.passes)
     }
 

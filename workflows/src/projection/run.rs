@@ -23,7 +23,7 @@ use super::session::{Session, SessionRecord, SessionState, Step};
 
 /// The current activity or wait of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Waits {
+pub enum CurrentWait {
     /// Waits for the next attempt.
     Retry {
         /// The activity.
@@ -145,7 +145,7 @@ pub enum SegmentCause {
 
 /// The time of the last gates of a feature.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tested {
+pub struct LastTested {
     /// The time of their recording.
     pub at: DateTime<Utc>,
     /// As in the feature list.
@@ -173,7 +173,7 @@ pub struct RunView {
     /// The last published progress of a feature run.
     pub progress: FeatureProgress,
     /// The current activity or wait.
-    pub waits: Option<Waits>,
+    pub waits: Option<CurrentWait>,
     /// Its activities, by name.
     pub activities: BTreeMap<String, ActivityCounts>,
     /// The checks that ran, in order.
@@ -189,9 +189,9 @@ pub struct RunView {
     /// Whether the run is over.
     pub is_over: bool,
     /// The time of the last gates.
-    pub tested: Option<Tested>,
+    pub tested: Option<LastTested>,
     /// The same, for gates recorded by a commit on the target; a landing without changes has none.
-    pub landed: Option<Tested>,
+    pub landed: Option<LastTested>,
     /// The commit to land.
     pub candidate: Option<Candidate>,
     /// Whether the next checks are the baseline's.
@@ -227,7 +227,7 @@ impl RunView {
                 self.progress = value.read().unwrap_or_default();
             }
             EventKind::ActivityStarted { slot, name, .. } => {
-                self.waits = Some(Waits::Call { name: name.clone(), since: event.at });
+                self.waits = Some(CurrentWait::Call { name: name.clone(), since: event.at });
                 self.activity(name).attempts += 1;
                 self.open.insert(*slot);
             }
@@ -242,10 +242,10 @@ impl RunView {
                 self.complete(event, name, input, output);
             }
             EventKind::MessageAwaited { deadline, .. } => {
-                self.waits = Some(Waits::Message { deadline: *deadline });
+                self.waits = Some(CurrentWait::Message { deadline: *deadline });
             }
             EventKind::TimerStarted { fire_at, .. } => {
-                self.waits = Some(Waits::Timer { at: *fire_at });
+                self.waits = Some(CurrentWait::Timer { at: *fire_at });
             }
             EventKind::ChildStarted { run, workflow, input, .. }
                 if workflow == SessionWorkflow::NAME =>
@@ -353,8 +353,12 @@ impl RunView {
         failure: &Failure,
         retry_at: Option<DateTime<Utc>>,
     ) {
-        let retry =
-            |at| Waits::Retry { name: name.to_owned(), attempt, failure: failure.clone(), at };
+        let retry = |at| CurrentWait::Retry {
+            name: name.to_owned(),
+            attempt,
+            failure: failure.clone(),
+            at,
+        };
         self.waits = retry_at.map(retry);
         let activity = self.activity(name);
         activity.failures += 1;
@@ -457,7 +461,7 @@ impl RunView {
         let is_baseline = std::mem::take(&mut self.expects_baseline);
         if !is_baseline && !self.is_copied(event) {
             let text = event.at.to_rfc3339_opts(SecondsFormat::Secs, true);
-            self.tested = Some(Tested { at: event.at, text });
+            self.tested = Some(LastTested { at: event.at, text });
             if report.failed().is_none() {
                 self.pass(if self.is_candidate(&input.commit) {
                     Step::MergedGates
@@ -470,7 +474,7 @@ impl RunView {
     }
 
     /// Whether a commit is the merged result to land.
-    pub fn is_candidate(&self, commit: &str) -> bool {
+    pub(crate) fn is_candidate(&self, commit: &str) -> bool {
         self.candidate.as_ref().is_some_and(|candidate| candidate.commit == commit)
     }
 
@@ -495,7 +499,7 @@ impl RunView {
         else {
             return;
         };
-        let tested = Tested { at: event.at, text: candidate.at };
+        let tested = LastTested { at: event.at, text: candidate.at };
         if !candidate.is_old {
             self.landed = Some(tested.clone());
         }

@@ -71,7 +71,7 @@ pub enum SessionState {
 
 impl SessionState {
     /// The state after an ending, with the reason of a failure.
-    pub(super) fn after(ending: &SessionEnding) -> (Self, Option<String>) {
+    pub fn after(ending: &SessionEnding) -> (Self, Option<String>) {
         match ending {
             SessionEnding::ClaimsDone => (Self::ClaimsDone, None),
             SessionEnding::ContextFull => (Self::ContextFull, None),

@@ -22,13 +22,13 @@ pub struct TranscriptEntry {
     pub at: DateTime<Utc>,
     /// Its content.
     #[serde(flatten)]
-    pub said: Said,
+    pub said: TranscriptContent,
 }
 
 /// The content of an entry of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Said {
+pub enum TranscriptContent {
     /// A text for the model: the prompt, a reminder, a note of a person.
     Prompt {
         /// The text.
@@ -135,7 +135,7 @@ impl Transcript {
                 }
                 Seal::NAME => {
                     if let Ok(Sealed { commit, .. }) = output.read() {
-                        self.push(event, Said::Checkpoint { commit });
+                        self.push(event, TranscriptContent::Checkpoint { commit });
                     }
                 }
                 _ => {}
@@ -144,13 +144,13 @@ impl Transcript {
                 self.fail(event, name, failure, *retry_at);
             }
             EventKind::ChildStarted { run, workflow, .. } if workflow == SessionWorkflow::NAME => {
-                self.push(event, Said::SubAgent { session: run.to_string() });
+                self.push(event, TranscriptContent::SubAgent { session: run.to_string() });
             }
             _ => {}
         }
     }
 
-    fn push(&mut self, event: &Event, said: Said) {
+    fn push(&mut self, event: &Event, said: TranscriptContent) {
         self.entries.push(TranscriptEntry { position: event.position, at: event.at, said });
     }
 
@@ -163,7 +163,7 @@ impl Transcript {
         let is_new = call.head.is_none() && last.is_none();
         if is_new && self.prompt.is_some() {
             self.texts.clear();
-            self.push(event, Said::Summarised);
+            self.push(event, TranscriptContent::Summarised);
         }
         let unanswered = &call.new[last.map_or(0, |last| last + 1)..];
         for message in unanswered {
@@ -184,14 +184,17 @@ impl Transcript {
         let is_first = self.prompt.get_or_insert_with(|| text.to_owned()) == text;
         let is_known = is_first && self.entries.iter().any(|entry| entry.said.is_prompt(text));
         if !is_known && self.texts.insert(text.to_owned()) {
-            self.push(event, Said::Prompt { text: text.to_owned() });
+            self.push(event, TranscriptContent::Prompt { text: text.to_owned() });
         }
     }
 
     fn result(&mut self, event: &Event, id: &str, text: &str, is_error: bool) {
         if self.results.insert(id.to_owned()) {
             let tool = self.calls.iter().find(|(call, _)| call == id).map(|(_, tool)| tool.clone());
-            self.push(event, Said::ToolResult { tool, text: text.to_owned(), is_error });
+            self.push(
+                event,
+                TranscriptContent::ToolResult { tool, text: text.to_owned(), is_error },
+            );
         }
     }
 
@@ -203,16 +206,18 @@ impl Transcript {
         }
         for block in &answer.blocks {
             match block {
-                Block::Text { text } => self.push(event, Said::Text { text: text.clone() }),
+                Block::Text { text } => {
+                    self.push(event, TranscriptContent::Text { text: text.clone() });
+                }
                 Block::ToolUse(call) => {
                     self.calls.push((call.id.clone(), call.name.clone()));
                     let (tool, arguments) = (call.name.clone(), call.input.clone());
-                    self.push(event, Said::ToolCall { tool, arguments });
+                    self.push(event, TranscriptContent::ToolCall { tool, arguments });
                 }
                 Block::Opaque { .. } | Block::ToolResult { .. } => {}
             }
         }
-        let said = Said::Answer {
+        let said = TranscriptContent::Answer {
             model: answer.model.clone(),
             usage: answer.usage,
             stop: stop(&answer.stop),
@@ -231,12 +236,12 @@ impl Transcript {
         // The workflow sends the whole conversation again; that is not a failure for people.
         if failure.code.as_deref() != Some(CallModel::UNKNOWN_HEAD) {
             let reason = format!("{}: {failure}", name.replace('_', " "));
-            self.push(event, Said::Failed { reason, retry_at });
+            self.push(event, TranscriptContent::Failed { reason, retry_at });
         }
     }
 }
 
-impl Said {
+impl TranscriptContent {
     fn is_prompt(&self, other: &str) -> bool {
         matches!(self, Self::Prompt { text } if text == other)
     }

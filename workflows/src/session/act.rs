@@ -184,16 +184,17 @@ impl Session {
         context: &mut dyn Context,
         child: &RunId,
     ) -> Result<Outcome, Stop> {
+        let mut is_cancelled = false;
         loop {
             match context.receive(&Filter::any(), None).await {
                 Ok(Some(Received::ChildEnded { run, outcome })) if run == *child => {
-                    return Ok(outcome);
+                    return if is_cancelled { Err(Stop::Cancelled) } else { Ok(outcome) };
                 }
                 Ok(Some(received)) => self.take_note(&received),
                 Ok(None) => {}
                 Err(Stop::Cancelled) => {
-                    super::end_child(context, child).await?;
-                    return Err(Stop::Cancelled);
+                    super::cancel_child(context, child, "its parent is cancelled").await?;
+                    is_cancelled = true;
                 }
                 Err(stop) => return Err(stop),
             }

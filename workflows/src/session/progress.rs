@@ -5,7 +5,7 @@ use longhaul_engine::RunId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::contracts::Usage;
+use crate::contracts::{SessionEnding, Usage};
 use crate::resources::Resources;
 
 use super::SessionStart;
@@ -63,6 +63,9 @@ pub struct SessionProgress {
     /// The open question to a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<SessionEnding>,
     /// The session that continues the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub successor: Option<RunId>,

@@ -7,7 +7,6 @@ mod table;
 use serde_json::{Map, Value};
 
 use crate::contracts::{ToolSpec, ToolUse};
-
 use table::{Field, Kind, TOOLS, Tool};
 
 /// The tools, in a fixed order: providers cache the begin of a request.
@@ -172,14 +171,6 @@ impl ToolArgs {
             "ask" => Self::Ask { question: fields.text("question") },
             _ => Self::Delegate { task: fields.text("task") },
         })
-    }
-
-    /// Whether the workflow itself performs the tool, without an activity.
-    pub fn is_of_workflow(&self) -> bool {
-        matches!(
-            self,
-            Self::Finish { .. } | Self::Note { .. } | Self::Ask { .. } | Self::Delegate { .. }
-        )
     }
 }
 

@@ -58,7 +58,7 @@ pub struct Confinement {
 
 impl Confinement {
     /// Whether it is the default.
-    pub fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -44,6 +44,10 @@ pub(in super::super) fn restricted_main(
         let _ = writeln!(io::stderr(), "Landlock: {error}");
         return ExitCode::from(2);
     }
+    if let Err(error) = super::refuse_lasting_objects(confined.sandbox.private) {
+        let _ = writeln!(io::stderr(), "seccomp: {error}");
+        return ExitCode::from(2);
+    }
     report(&Report::Ready);
     // A duplicate, closed when the program replaces this process: the original becomes the
     // program's.
@@ -65,6 +69,11 @@ pub(in super::super) fn inside_main(args: impl IntoIterator<Item = OsString>) ->
     // Programs inside cannot open its files or trace it.
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_dumpable(false);
+    #[cfg(target_os = "linux")]
+    if let Err(error) = super::refuse_lasting_objects(false) {
+        let _ = writeln!(io::stderr(), "seccomp: {error}");
+        return ExitCode::from(2);
+    }
     report(&Report::Ready);
     let mut command = Command::new(program);
     command.args(args).process_group(0);

@@ -6,6 +6,8 @@
 //! | hidden places | not there | there, cannot be opened | no |
 //! | temporary directory | private `/tmp` and `/var/tmp` | private `TMPDIR` | shared |
 //! | processes | own PID namespace: isolated, nothing survives | shared | shared |
+//! | keyrings of the kernel | no | no | shared |
+//! | System V objects and message queues | own IPC namespace | shared; none for a private program | shared |
 //! | unix sockets in hidden places, `/run` and `/tmp` | out of reach | in reach | in reach |
 //! | `network = "off"` | own loopback only | no TCP (kernel 6.7 or later); UDP stays | no |
 //! | `network = "loopback"` | own loopback only | not enforced | no |
@@ -18,6 +20,8 @@ mod init;
 #[cfg(target_os = "linux")]
 mod landlock;
 mod probe;
+#[cfg(target_os = "linux")]
+mod seccomp;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,6 +33,8 @@ pub(super) use init::{INSIDE, RESTRICTED, Report, inside_main};
 #[cfg(target_os = "linux")]
 use landlock::restrict;
 pub use probe::{Available, available};
+#[cfg(target_os = "linux")]
+use seccomp::refuse_lasting_objects;
 
 /// Capabilities that the superuser keeps, with their numbers. None of them changes mounts, opens
 /// files past them, or reads other processes; without them, a program in a container could not reach

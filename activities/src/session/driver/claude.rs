@@ -105,6 +105,8 @@ impl AgentDriver for Claude {
 struct ClaudeReader {
     /// The usage by message. An event repeats it for each block of a message.
     messages: BTreeMap<String, Usage>,
+    /// The number of messages.
+    answers: u32,
     /// The usage and cost of finished turns.
     finished: Usage,
     cost_micros: u64,
@@ -185,7 +187,9 @@ impl ClaudeReader {
             return Vec::new();
         }
         let usage = usage(&message["usage"], &NAMES);
-        self.messages.insert(text(message, "/id"), usage);
+        if self.messages.insert(text(message, "/id"), usage).is_none() {
+            self.answers += 1;
+        }
         let mut events = vec![self.usage()];
         for block in message["content"].as_array().into_iter().flatten() {
             match text(block, "/type").as_str() {
@@ -246,7 +250,7 @@ impl ClaudeReader {
             usage += *message;
         }
         let cost_micros = Some(self.cost_micros).filter(|cost| *cost > 0);
-        AgentEvent::Usage { usage, cost_micros }
+        AgentEvent::Usage { usage, cost_micros, turns: Some(self.answers) }
     }
 
     fn end(&self, event: &Value) -> End {

@@ -108,7 +108,11 @@ impl Reader for CodexReader {
             "turn.completed" => {
                 let end = End::new(AgentOutcome::Completed, "");
                 vec![
-                    AgentEvent::Usage { usage: usage(&event["usage"]), cost_micros: None },
+                    AgentEvent::Usage {
+                        usage: usage(&event["usage"]),
+                        cost_micros: None,
+                        turns: None,
+                    },
                     AgentEvent::Ended(end),
                 ]
             }

@@ -24,8 +24,9 @@ pub(in crate::session) enum AgentEvent {
     AnswerBegan,
     /// An answer is finished, with its tools.
     AnswerEnded,
-    /// All tokens of this process so far, and the cost in millionths of a US dollar.
-    Usage { usage: Usage, cost_micros: Option<u64> },
+    /// All tokens of this process so far, the cost in millionths of a US dollar, and the answers of
+    /// the model.
+    Usage { usage: Usage, cost_micros: Option<u64>, turns: Option<u32> },
     /// A request failed, and the agent repeats it.
     Retrying(End),
     /// The agent summarised its conversation.

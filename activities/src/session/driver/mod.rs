@@ -28,9 +28,9 @@ use longhaul_workflows::contracts::AgentOutcome;
 use longhaul_workflows::settings::{AgentSettings, Driver};
 
 pub(super) use event::AgentEvent;
-pub use preflight::{Preflight, preflight, settings_problem, why_not};
+pub use preflight::{Obstacle, Preflight, preflight, settings_problem, why_not};
 pub(super) use preflight::{environment, version};
-pub(super) use record::Record;
+pub(super) use record::{Record, millis};
 pub use transcript::Transcript;
 
 /// A known agent.

@@ -65,6 +65,8 @@ struct OpencodeReader {
     conversation: String,
     usage: Usage,
     cost_micros: u64,
+    /// The finished answers.
+    turns: u32,
 }
 
 impl Reader for OpencodeReader {
@@ -85,7 +87,11 @@ impl Reader for OpencodeReader {
             "step_finish" => {
                 self.add(part);
                 let cost_micros = Some(self.cost_micros).filter(|cost| *cost > 0);
-                events.push(AgentEvent::Usage { usage: self.usage, cost_micros });
+                events.push(AgentEvent::Usage {
+                    usage: self.usage,
+                    cost_micros,
+                    turns: Some(self.turns),
+                });
                 events.push(AgentEvent::AnswerEnded);
                 events.extend(finished(&text(part, "/reason")).map(AgentEvent::Ended));
             }
@@ -112,6 +118,7 @@ impl OpencodeReader {
             cache_read: number(part, "/tokens/cache/read"),
             cache_write: number(part, "/tokens/cache/write"),
         };
+        self.turns += 1;
         self.cost_micros += micros(part, "/cost").unwrap_or_default();
     }
 

@@ -31,8 +31,24 @@ pub struct Preflight {
     pub problem: Option<&'static str>,
     /// The version of a known agent.
     pub version: Option<String>,
-    /// The missing login and its remedy.
-    pub login: Option<String>,
+    /// The missing login.
+    pub login: Option<Obstacle>,
+}
+
+/// What no session of an agent can succeed with, and the remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}; {advice}")]
+pub struct Obstacle {
+    /// What is missing or wrong.
+    pub problem: String,
+    /// What to do.
+    pub advice: String,
+}
+
+impl Obstacle {
+    pub(crate) fn new(problem: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { problem: problem.into(), advice: advice.into() }
+    }
 }
 
 /// The environment and the settings of an agent.
@@ -75,23 +91,27 @@ pub async fn preflight(root: &Path, agent: &AgentSettings) -> Preflight {
         let env = environment(driver, agent);
         found.version = version(driver, agent, root, &env).await;
         found.login = (driver.is_logged_in(&Given { agent, env }) == Some(false))
-            .then(|| format!("{}: not logged in; {}", driver.name(), driver.login()));
+            .then(|| Obstacle::new(format!("{}: not logged in", driver.name()), driver.login()));
     }
     found
 }
 
-/// A setting without which no session of the agent can succeed, and the remedy after `; `.
-pub fn settings_problem(agent: &AgentSettings) -> Option<String> {
+/// A setting without which no session of the agent can succeed.
+pub fn settings_problem(agent: &AgentSettings) -> Option<Obstacle> {
     match agent.driver {
         Driver::Api => {
             let name = agent.api.key_name();
             let has_key = agent.env.contains_key(name)
                 || std::env::var_os(name).is_some_and(|value| !value.is_empty());
             if agent.model.as_deref().is_none_or(str::is_empty) {
-                return Some("the driver `api` needs a model; set `model` under [agent]".into());
+                let problem = "the driver `api` needs a model";
+                return Some(Obstacle::new(problem, "set `model` under [agent]"));
             }
             (agent.api.url.is_none() && !has_key).then(|| {
-                format!("the variable {name} with the key of the model is not set; export it, or set `url` under [agent.api] for a server without a key")
+                Obstacle::new(
+                    format!("the variable {name} with the key of the model is not set"),
+                    "export it, or set `url` under [agent.api] for a server without a key",
+                )
             })
         }
         // codex starts its own sandbox for each command, which fails inside another one: it would
@@ -100,7 +120,10 @@ pub fn settings_problem(agent: &AgentSettings) -> Option<String> {
             if !agent.args.iter().any(|arg| arg.starts_with("--sandbox"))
                 && confine::level(agent.sandbox).is_ok_and(|level| level.is_some()) =>
         {
-            Some("codex cannot start its own sandbox inside the sandbox of Longhaul; choose one: `sandbox = \"off\"` under [agent] keeps that of codex, `args = [\"--sandbox\", \"danger-full-access\"]` keeps that of Longhaul".into())
+            Some(Obstacle::new(
+                "codex cannot start its own sandbox inside the sandbox of Longhaul",
+                "choose one: `sandbox = \"off\"` under [agent] keeps that of codex, `args = [\"--sandbox\", \"danger-full-access\"]` keeps that of Longhaul",
+            ))
         }
         _ => None,
     }

@@ -32,7 +32,6 @@ pub(in crate::session) struct Record<'a> {
     before: AgentProgress,
     progress: AgentProgress,
     version: Option<String>,
-    model: Option<String>,
     refused: Vec<String>,
     /// The tools at work.
     open: BTreeSet<String>,
@@ -43,6 +42,7 @@ pub(in crate::session) struct Record<'a> {
     end: Option<End>,
     /// The failed request that is repeated, and since when.
     retrying: Option<(End, Instant)>,
+    begun_at: Instant,
     progressed_at: Instant,
     lines: Lines,
     tail: String,
@@ -65,7 +65,6 @@ impl<'a> Record<'a> {
             progress: before.clone(),
             before,
             version: None,
-            model: None,
             refused: Vec::new(),
             open: BTreeSet::new(),
             is_answering: false,
@@ -73,6 +72,7 @@ impl<'a> Record<'a> {
             is_stopped_by_refusal: false,
             end: None,
             retrying: None,
+            begun_at: Instant::now(),
             progressed_at: Instant::now(),
             lines: Lines::default(),
             tail: String::new(),
@@ -105,18 +105,19 @@ impl<'a> Record<'a> {
         &self,
         outcome: AgentOutcome,
         version: Option<String>,
+        duration_ms: u64,
     ) -> AgentFacts {
         let conversation = self.progress.conversation.clone();
         AgentFacts {
             driver: self.driver.name().into(),
             version: self.version.clone().or(version),
-            model: self.model.clone(),
+            model: Some(self.progress.model.clone()).filter(|model| !model.is_empty()),
             conversation: Some(conversation).filter(|id| !id.is_empty()),
             outcome,
             usage: self.progress.usage,
             cost_micros: self.progress.cost_micros,
-            turns: None,
-            active_ms: None,
+            turns: self.progress.turns,
+            active_ms: (self.before.active_ms > 0).then_some(self.before.active_ms + duration_ms),
             refused: self.refused.clone(),
         }
     }
@@ -193,16 +194,18 @@ impl<'a> Record<'a> {
             }
             AgentEvent::Began { conversation, version, model } => {
                 self.version = version.or(self.version.take());
-                self.model = model.or(self.model.take());
-                if self.progress.conversation != conversation {
-                    self.progress.conversation = conversation;
+                let model = model.unwrap_or_else(|| self.progress.model.clone());
+                if (&self.progress.conversation, &self.progress.model) != (&conversation, &model) {
+                    (self.progress.conversation, self.progress.model) = (conversation, model);
                     (self.save)(&self.progress);
                 }
                 // Not a sign of the model.
                 self.progressed_at = Instant::now();
                 return;
             }
-            AgentEvent::Usage { usage, cost_micros } => return self.take_usage(usage, cost_micros),
+            AgentEvent::Usage { usage, cost_micros, turns } => {
+                return self.take_usage(usage, cost_micros, turns);
+            }
             AgentEvent::Text(_) => self.has_worked = true,
             AgentEvent::ToolBegan { id, .. } => {
                 self.has_worked = true;
@@ -231,7 +234,7 @@ impl<'a> Record<'a> {
         self.progressed_at = Instant::now();
     }
 
-    fn take_usage(&mut self, usage: Usage, cost_micros: Option<u64>) {
+    fn take_usage(&mut self, usage: Usage, cost_micros: Option<u64>, turns: Option<u32>) {
         let mut whole = usage;
         if !self.driver.abilities().reports_whole_usage {
             whole += self.before.usage;
@@ -242,11 +245,18 @@ impl<'a> Record<'a> {
         };
         if (whole, cost) != (self.progress.usage, self.progress.cost_micros) {
             (self.progress.usage, self.progress.cost_micros) = (whole, cost);
+            self.progress.turns = turns.map(|turns| self.before.turns.unwrap_or_default() + turns);
+            self.progress.active_ms = self.before.active_ms + millis(self.begun_at.elapsed());
             // The model answered: earlier waits are over.
             self.progress.waits = 0;
             (self.save)(&self.progress);
         }
     }
+}
+
+/// A duration in milliseconds.
+pub(in crate::session) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Observer for Record<'_> {

@@ -38,7 +38,7 @@ fn check(name: &str, exit_code: Option<i32>, expected: &str) {
     let mut record = record(name.split('/').next().unwrap(), &mut saved);
     captured(name).chunks(777).for_each(|piece| record.take(piece));
     let end = record.end(&finished(exit_code, None));
-    let facts = record.facts(end.outcome, None);
+    let facts = record.facts(end.outcome, None, 0);
     let Usage { input, output, cache_read, cache_write } = facts.usage;
     let message: String = end.message.lines().next().unwrap_or_default().chars().take(40).collect();
     let mut text = format!("{:?} `{message}`", end.outcome);

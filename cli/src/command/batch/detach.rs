@@ -17,7 +17,7 @@ use crate::exit::Exit;
 use crate::term;
 use longhaul_server::Client;
 
-use super::{Asked, submit, wait};
+use super::{BatchRequest, submit, wait};
 
 /// A batch that a process in the background runs.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub(in crate::command) struct DetachedDocument {
 /// Time limit for a new process to accept the batch.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Result<Exit> {
+pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &BatchRequest) -> Result<Exit> {
     if let Some(access) = Client::reach_owner(data_dir, term::notice).await? {
         match submit(&access, asked).await {
             Ok(_) => {
@@ -79,6 +79,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
         if process.try_wait()?.is_some() {
             break;
         }
+        // A process that starts announces nothing before it listens.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     Err(anyhow::anyhow!(
@@ -89,7 +90,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &Asked) -> Re
 
 fn report(
     arguments: &Batch,
-    asked: &Asked,
+    asked: &BatchRequest,
     process: Option<u32>,
     log: Option<String>,
 ) -> Result<Exit> {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::exit::usage;
 
-use super::Asked;
+use super::BatchRequest;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +51,7 @@ struct Row {
 }
 
 /// Reads the file and checks each of its projects; one error lists all problems.
-pub(super) async fn read(path: &Path) -> Result<Asked> {
+pub(super) async fn read(path: &Path) -> Result<BatchRequest> {
     let wrong = |error: String| usage(format!("{}: {error}", path.display()));
     let text = placed::read_text(path, Links::Followed, LONGEST_SETTINGS).map_err(usage)?;
     let text = text.ok_or_else(|| wrong("there is no such file".into()))?;
@@ -95,7 +95,7 @@ pub(super) async fn read(path: &Path) -> Result<Asked> {
     }
     let plan = Plan { limits: file.limits, at_once: file.at_once, projects };
     plan.order().map_err(|error| wrong(error.to_string()))?;
-    Ok(Asked { id: file.batch, plan, file: None })
+    Ok(BatchRequest { id: file.batch, plan, file: None })
 }
 
 /// The names of the projects: the given ones, or the names of their directories.

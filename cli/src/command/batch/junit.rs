@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use longhaul_engine::RunId;
 use longhaul_server::status::FeatureLine;
-use longhaul_server::views::{Name, Why, list};
+use longhaul_server::views::{ListRuns, Name, Why};
 use longhaul_server::{BatchStanding, Client};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::State;
@@ -68,11 +68,11 @@ pub(super) fn xml(report: &Report, facts: &AllFacts) -> Result<String> {
 /// How long the runs of each feature took.
 async fn times(client: &Client, project: &str) -> Result<BTreeMap<String, Duration>> {
     let mut times: BTreeMap<String, Duration> = BTreeMap::new();
-    let query = list::Query {
+    let query = ListRuns {
         project: RunId::new(project.to_owned()).ok(),
         kind: Some(FeatureWorkflow::NAME.into()),
         limit: usize::MAX,
-        ..list::Query::default()
+        ..ListRuns::default()
     };
     for run in call(client, query).await?.runs {
         let took = run.ended_at.and_then(|ended_at| (ended_at - run.started_at).to_std().ok());

@@ -11,7 +11,7 @@ use crate::term;
 use longhaul_server::{BatchStanding, BatchStatus, Client, Service, Watch};
 
 use super::junit::AllFacts;
-use super::{Asked, Changes, junit, submit};
+use super::{BatchRequest, Changes, junit, submit};
 
 /// A settled batch, with the states of its projects in the order of the file.
 pub(super) struct Done {
@@ -25,7 +25,7 @@ pub(super) struct Done {
 pub(super) async fn until_done(
     data_dir: &Path,
     limits: &AtOnce,
-    asked: &Asked,
+    asked: &BatchRequest,
     changes: &mut Changes,
     with_facts: bool,
 ) -> Result<Option<(Done, AllFacts)>> {
@@ -41,11 +41,11 @@ pub(super) async fn until_done(
             let facts = facts(access, &done).await?;
             return Ok((done, facts));
         };
-        let mut others = run::Others::of(service, access);
+        let mut others = run::OwnerWork::of(service, access);
         loop {
             let done = watch(access, asked, &submission, changes).await?;
             let facts = facts(access, &done).await?;
-            if others.may_go(&mut []).await? {
+            if others.may_exit(&mut []).await? {
                 return Ok((done, facts));
             }
             tokio::time::sleep(run::LOOK).await;
@@ -56,7 +56,7 @@ pub(super) async fn until_done(
 
 async fn watch(
     access: &Client,
-    asked: &Asked,
+    asked: &BatchRequest,
     submission: &str,
     changes: &mut Changes,
 ) -> Result<Done> {

@@ -11,7 +11,7 @@ use anyhow::Result;
 
 use super::terminal::Terminal;
 use crate::arguments::Output;
-use crate::arguments::look::{Form, Graph};
+use crate::arguments::look::{Graph, GraphForm};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::place::Project;
@@ -29,12 +29,12 @@ pub(super) async fn run(data_dir: &Path, arguments: &Graph) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     term::print(match arguments.form {
-        Form::Text => {
+        GraphForm::Text => {
             text::draw(Terminal::here(), &document, arguments.limit) + &text::cycles(&document)
         }
-        Form::Dot => dot(&document),
-        Form::Mermaid => mermaid(&document),
-        Form::Svg => svg::draw(&document),
+        GraphForm::Dot => dot(&document),
+        GraphForm::Mermaid => mermaid(&document),
+        GraphForm::Svg => svg::draw(&document),
     });
     Ok(Exit::Ok)
 }

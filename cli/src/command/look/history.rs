@@ -14,7 +14,7 @@ use crate::document;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::Client;
-use longhaul_server::views::history::{Happened, Query};
+use longhaul_server::views::history::{HistoryEntry, ShowHistory};
 use longhaul_server::views::{HistoryPage, Name};
 
 /// The history of a run.
@@ -81,7 +81,7 @@ async fn next(
     from: Position,
 ) -> Result<HistoryPage> {
     let lines = arguments.full || arguments.output != Events::Table;
-    let query = Query { name: name.clone(), from, lines };
+    let query = ShowHistory { name: name.clone(), from, lines };
     if !arguments.follow {
         return super::call(client, query).await;
     }
@@ -99,7 +99,7 @@ async fn next(
     }
 }
 
-fn show(terminal: Terminal, arguments: &History, event: &Happened) {
+fn show(terminal: Terminal, arguments: &History, event: &HistoryEntry) {
     if arguments.output == Events::Jsonl {
         term::print_data(event.line.as_deref().unwrap_or_default());
         return;
@@ -131,7 +131,7 @@ fn show(terminal: Terminal, arguments: &History, event: &Happened) {
 }
 
 /// The fields of an event, below its line.
-fn payloads(event: &Happened) -> String {
+fn payloads(event: &HistoryEntry) -> String {
     let line = event.line.as_deref().unwrap_or_default();
     let Ok(Value::Object(mut fields)) = serde_json::from_str(line) else { return String::new() };
     for known in ["position", "at"] {

@@ -7,13 +7,13 @@ use chrono::Utc;
 
 use super::named;
 use super::terminal::{self, Terminal};
-use crate::arguments::look::{List, Listed};
+use crate::arguments::look::{List, ListOutput};
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::Client;
 use longhaul_server::views::ListDocument;
-use longhaul_server::views::list::{Cursor, Query, RunLine};
+use longhaul_server::views::list::{Cursor, ListRuns, RunLine};
 
 pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
     let output = arguments.output;
@@ -29,20 +29,20 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
         ListDocument { is_running: false, runs: Vec::new(), fitting: 0, superseded: 0, next: None }
     };
     match output {
-        Listed::Json => {
+        ListOutput::Json => {
             document::print(&document)?;
             return Ok(Exit::Ok);
         }
-        Listed::Table if document.runs.is_empty() => {
+        ListOutput::Table if document.runs.is_empty() => {
             term::say(format!("no run fits in {}", data_dir.display()));
         }
-        Listed::Table => show(&document),
-        Listed::Jsonl => {
+        ListOutput::Table => show(&document),
+        ListOutput::Jsonl => {
             for line in &document.runs {
                 document::print_line(line)?;
             }
         }
-        Listed::Ids => document.runs.iter().for_each(|line| term::print(line.header.id())),
+        ListOutput::Ids => document.runs.iter().for_each(|line| term::print(line.header.id())),
     }
     if document.superseded > 0 {
         let count = terminal::counted(document.superseded as u64, "superseded run");
@@ -56,12 +56,13 @@ pub(super) async fn run(data_dir: &Path, arguments: List) -> Result<Exit> {
 }
 
 /// The query without the project, which needs the log to resolve it.
-fn query(arguments: List) -> Result<Query> {
+fn query(arguments: List) -> Result<ListRuns> {
     let unfit = || usage("--after takes the cursor that the last page gave");
     let after = arguments.after.map(|text| Cursor::read(&text).ok_or_else(unfit)).transpose()?;
-    Ok(Query {
+    Ok(ListRuns {
         project: None,
         status: arguments.status,
+        is_open: false,
         kind: arguments.kind,
         feature: arguments.feature,
         since: arguments.since,

@@ -17,7 +17,7 @@ use anyhow::Result;
 pub(super) use graph::{DagRow, dag_rows, sign};
 pub(super) use history::HistoryDocument;
 pub(super) use logs::SessionOutput;
-pub(super) use session::transcript;
+pub(super) use session::{list as sessions, transcript};
 
 use super::named::{self, name};
 use super::{call, explained, is_gone, reach, terminal};

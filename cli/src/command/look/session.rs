@@ -10,7 +10,7 @@ use anyhow::Result;
 use super::terminal::{self, Terminal};
 use super::{ask, named};
 use crate::arguments::Output;
-use crate::arguments::look::Listed;
+use crate::arguments::look::ListOutput;
 use crate::arguments::session::{OneHandoff, Session, SessionCommand, SessionList};
 use crate::document;
 use crate::exit::Exit;
@@ -30,7 +30,7 @@ pub(super) async fn run(data_dir: &Path, session: Session) -> Result<Exit> {
     }
 }
 
-async fn list(data_dir: &Path, arguments: &SessionList) -> Result<Exit> {
+pub(in crate::command) async fn list(data_dir: &Path, arguments: &SessionList) -> Result<Exit> {
     let document = if let Some(client) = Client::reach(data_dir, term::notice).await? {
         let within = match &arguments.target {
             Some(target) => Some(named::scope(target, &arguments.within.dir).await?),
@@ -43,15 +43,15 @@ async fn list(data_dir: &Path, arguments: &SessionList) -> Result<Exit> {
     };
     let sessions = &document.sessions;
     match arguments.output {
-        Listed::Json => document::print(&document)?,
-        Listed::Jsonl => {
+        ListOutput::Json => document::print(&document)?,
+        ListOutput::Jsonl => {
             for session in sessions {
                 document::print_line(session)?;
             }
         }
-        Listed::Ids => sessions.iter().for_each(|session| term::print(&session.id)),
-        Listed::Table if sessions.is_empty() => term::say("there has been no session yet"),
-        Listed::Table => {
+        ListOutput::Ids => sessions.iter().for_each(|session| term::print(&session.id)),
+        ListOutput::Table if sessions.is_empty() => term::say("there has been no session yet"),
+        ListOutput::Table => {
             let terminal = Terminal::here();
             let rows: Vec<_> = sessions.iter().map(|line| row(terminal, line)).collect();
             let header =

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use longhaul_server::Row;
+use longhaul_server::RewindPoint;
 
 /// A new run that continues from a step of another one.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -110,18 +110,19 @@ struct CheckpointLine {
 }
 
 impl CheckpointsDocument {
-    pub(super) fn of(rows: Vec<Row>) -> Self {
-        let line = |Row { run, name, fork, rollback, checkpoint }: Row| CheckpointLine {
-            run: run.to_string(),
-            name,
-            fork,
-            rollback,
-            position: checkpoint.position,
-            at: checkpoint.at,
-            commit: checkpoint.commit,
-            session: checkpoint.session,
-            step: checkpoint.step,
-        };
+    pub(super) fn of(rows: Vec<RewindPoint>) -> Self {
+        let line =
+            |RewindPoint { run, name, fork, rollback, checkpoint }: RewindPoint| CheckpointLine {
+                run: run.to_string(),
+                name,
+                fork,
+                rollback,
+                position: checkpoint.position,
+                at: checkpoint.at,
+                commit: checkpoint.commit,
+                session: checkpoint.session,
+                step: checkpoint.step,
+            };
         Self { checkpoints: rows.into_iter().map(line).collect() }
     }
 }

@@ -1,6 +1,5 @@
 //! Forks of one run, of several named ones, or of all that a filter selects.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -10,11 +9,11 @@ use longhaul_workflows::feature::FeatureWorkflow;
 use super::documents::{ForkDocument, ForksDocument, RefusedFork};
 use crate::arguments::{Output, Runs};
 use crate::command::steer::read_names;
-use crate::command::{call, confirmed, named, reach};
+use crate::command::{call, confirmed, named, reach, selection};
 use crate::document;
 use crate::exit::{self, Exit, usage};
 use crate::term;
-use longhaul_server::{Client, Fork, Forked, From, SelectRuns};
+use longhaul_server::{Client, Fork, Forked, From};
 
 /// What is forked, apart from the run.
 pub(super) struct Order {
@@ -30,15 +29,15 @@ pub(super) async fn run(
     order: &Order,
     output: Output,
 ) -> Result<Exit> {
-    if !runs.targets.is_empty() && !runs.filters.is_empty() {
+    if !runs.targets.is_empty() && !runs.selection.filters.is_empty() {
         return Err(usage("give either names or --filter, not both"));
     }
     let names = read_names(&runs.targets)?;
     let mut client = reach(data_dir).await?;
     let mut found = selected(&client, runs, &names).await?;
-    found.truncate(runs.limit.unwrap_or(usize::MAX));
-    let is_bulk = !runs.filters.is_empty() || runs.targets.iter().any(|name| name == "-");
-    if is_bulk && found.len() > 1 && !runs.dry_run && !runs.yes {
+    found.truncate(runs.selection.limit.unwrap_or(usize::MAX));
+    let is_bulk = !runs.selection.filters.is_empty() || runs.targets.iter().any(|name| name == "-");
+    if is_bulk && found.len() > 1 && !runs.selection.dry_run && !runs.selection.yes {
         // A person may take long, which must not block other commands.
         drop(client);
         let count = found.len();
@@ -54,11 +53,11 @@ pub(super) async fn run(
             note: order.note.clone(),
             set: order.set.clone(),
             request: order.request.clone(),
-            dry_run: runs.dry_run,
+            dry_run: runs.selection.dry_run,
         };
         match call(&client, fork).await {
             Ok(forked) => {
-                say(&forked, runs.dry_run);
+                say(&forked, runs.selection.dry_run);
                 forks.push(forked);
             }
             Err(error) if is_single => return Err(error),
@@ -69,34 +68,27 @@ pub(super) async fn run(
         }
     }
     drop(client);
-    print(&forks, &refused, order, runs.dry_run, is_single, output)?;
+    print(&forks, &refused, order, runs.selection.dry_run, is_single, output)?;
     let exits = forks.iter().map(|_| Exit::Ok);
     Ok(Exit::of_all(exits.chain(refused.iter().map(|(_, error)| exit::of(error)))))
 }
 
 /// The named runs, or the last runs of the selected features.
 async fn selected(client: &Client, runs: &Runs, names: &[String]) -> Result<Vec<RunId>> {
-    if runs.filters.is_empty() {
+    if runs.selection.filters.is_empty() {
         let mut found = Vec::new();
         for name in names {
             found.push(named::run(client, name, &runs.within.dir).await?);
         }
         return Ok(found);
     }
-    let selected = call(client, SelectRuns { filters: runs.filters.clone() }).await?;
-    let mut last: BTreeMap<String, (u32, RunId)> = BTreeMap::new();
-    for run in selected.into_iter().filter(|run| run.kind == FeatureWorkflow::NAME) {
-        let Some((feature, number)) = run.run.as_str().rsplit_once('/') else { continue };
-        let number = number.parse().unwrap_or_default();
-        let known = last.get(feature).map_or(0, |(number, _)| *number);
-        if number >= known {
-            last.insert(feature.to_owned(), (number, run.run));
-        }
-    }
+    let selected = selection::select(client, &runs.selection.filters).await?;
+    let of_features = selected.into_iter().filter(|run| run.workflow == FeatureWorkflow::NAME);
+    let last: Vec<RunId> = of_features.filter_map(|run| run.header.run).collect();
     if last.is_empty() {
         term::say("no run matches");
     }
-    Ok(last.into_values().map(|(_, run)| run).collect())
+    Ok(last)
 }
 
 fn say(forked: &Forked, dry_run: bool) {

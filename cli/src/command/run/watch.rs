@@ -9,10 +9,12 @@ use tokio::task::JoinSet;
 
 use super::{Progress, drift};
 use crate::command::call;
+use crate::exit::usage;
 use crate::place::Project;
-use longhaul_server::settled::{Watched, is_settled};
+use longhaul_server::settled::{Watched, is_settled, verdict_of};
 use longhaul_server::status::StatusDocument;
 use longhaul_server::{Begin, Client, Due, Error, ProjectStatus, RequestError, Service, ShowDue};
+use longhaul_workflows::backlog::FeatureId;
 
 /// Time alone settles some projects, so re-evaluate the last status after this time without news.
 pub(in crate::command) const LOOK: Duration = Duration::from_millis(200);
@@ -22,11 +24,13 @@ pub(super) async fn begin(
     access: &Client,
     projects: &[Project],
     take_over: bool,
+    only: Option<&FeatureId>,
 ) -> Result<Vec<Watched>> {
     let mut watched = Vec::new();
     for project in projects {
         drift::say(access, project).await;
-        call(access, Begin { project: project.reference(), take_over }).await?;
+        let only = only.into_iter().cloned().collect();
+        call(access, Begin { project: project.reference(), take_over, only }).await?;
         watched.push(Watched::new(project.id.clone()));
     }
     Ok(watched)
@@ -34,15 +38,31 @@ pub(super) async fn begin(
 
 /// When to stop watching projects that have not settled.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Until {
+pub(super) struct StopCondition<'a> {
     /// Whether nothing more can be done now.
     pub(super) once: bool,
     /// At a time.
     pub(super) deadline: Option<Instant>,
+    /// When this feature has settled.
+    pub(super) feature: Option<&'a FeatureId>,
+}
+
+impl StopCondition<'_> {
+    /// Whether the feature has settled; an error if the list does not have it.
+    fn is_reached(&self, documents: &[Option<StatusDocument>]) -> Result<bool> {
+        let Some(feature) = self.feature else { return Ok(false) };
+        let Some(document) = documents.iter().flatten().next() else { return Ok(false) };
+        let is_listed = document.features.iter().any(|line| line.id == feature.as_str());
+        if !is_listed && document.active_runs == 0 && document.problem.is_none() {
+            let root = &document.root;
+            return Err(usage(format!("the feature {feature} is not in the list of {root}")));
+        }
+        Ok(verdict_of(document, feature.as_str()).is_some())
+    }
 }
 
 /// The end of a watch.
-pub(super) struct Seen {
+pub(super) struct WatchEnd {
     pub(super) documents: Vec<StatusDocument>,
     /// When the projects continue by themselves, if they have not settled.
     pub(super) due: Option<Due>,
@@ -54,10 +74,10 @@ pub(super) async fn watch(
     access: &Client,
     mut ours: Vec<Watched>,
     service: Option<&Service>,
-    until: Until,
-) -> Result<Seen> {
+    until: StopCondition<'_>,
+) -> Result<WatchEnd> {
     let mut progress = Progress::new(ours.len());
-    let mut others = service.map(|service| Others::of(service, access));
+    let mut others = service.map(|service| OwnerWork::of(service, access));
     let (mut updates, _tasks) = follow(access, &ours).await?;
     let mut documents: Vec<Option<StatusDocument>> = ours.iter().map(|_| None).collect();
     loop {
@@ -75,21 +95,42 @@ pub(super) async fn watch(
                 document.as_ref().is_some_and(|document| is_settled(project, document))
             })
             .collect();
+        let is_reached = until.is_reached(&documents)?;
         if settled.contains(&false) {
-            if let Some(due) = over(access, &ours, service, until).await? {
+            if is_reached {
                 progress.finish();
-                let documents = documents.into_iter().flatten().collect();
-                return Ok(Seen { documents, due: Some(due) });
+                return Ok(WatchEnd {
+                    documents: documents.into_iter().flatten().collect(),
+                    due: None,
+                });
+            }
+            if let Some(due) = over(access, &ours, service, until).await? {
+                // The last update may be older: all may have settled since.
+                let mut all_settled = true;
+                for (project, document) in ours.iter_mut().zip(&mut documents) {
+                    let status = ProjectStatus { project: project.id.clone(), list: None };
+                    *document = call(access, status).await?;
+                    all_settled &=
+                        document.as_ref().is_some_and(|document| is_settled(project, document));
+                }
+                if !all_settled {
+                    progress.finish();
+                    let documents = documents.into_iter().flatten().collect();
+                    return Ok(WatchEnd { documents, due: Some(due) });
+                }
             }
             continue;
         }
-        let may_go = match &mut others {
-            Some(others) => others.may_go(&mut ours).await?,
+        let may_exit = match &mut others {
+            Some(others) => others.may_exit(&mut ours).await?,
             None => true,
         };
-        if may_go {
+        if may_exit {
             progress.finish();
-            return Ok(Seen { documents: documents.into_iter().flatten().collect(), due: None });
+            return Ok(WatchEnd {
+                documents: documents.into_iter().flatten().collect(),
+                due: None,
+            });
         }
     }
 }
@@ -99,7 +140,7 @@ async fn over(
     access: &Client,
     ours: &[Watched],
     service: Option<&Service>,
-    until: Until,
+    until: StopCondition<'_>,
 ) -> Result<Option<Due>> {
     let is_late = until.deadline.is_some_and(|deadline| Instant::now() >= deadline);
     if !until.once && !is_late {
@@ -153,28 +194,28 @@ async fn follow(
 }
 
 /// Waits for all work of the owner, including that of clients, before the owner exits.
-pub(in crate::command) struct Others<'a> {
+pub(in crate::command) struct OwnerWork<'a> {
     service: &'a Service,
     access: &'a Client,
     watched: Vec<Watched>,
 }
 
-impl<'a> Others<'a> {
+impl<'a> OwnerWork<'a> {
     pub(in crate::command) fn of(service: &'a Service, access: &'a Client) -> Self {
         Self { service, access, watched: Vec::new() }
     }
 
     /// Whether the owner may exit: all work has settled, and still so after the last request.
-    pub(in crate::command) async fn may_go(&mut self, ours: &mut [Watched]) -> Result<bool> {
+    pub(in crate::command) async fn may_exit(&mut self, ours: &mut [Watched]) -> Result<bool> {
         if !self.are_settled(ours).await? {
             return Ok(false);
         }
         self.service.close().await;
-        let may_go = self.are_settled(ours).await?;
-        if !may_go {
+        let may_exit = self.are_settled(ours).await?;
+        if !may_exit {
             self.service.reopen();
         }
-        Ok(may_go)
+        Ok(may_exit)
     }
 
     /// Whether all running work has settled, including batches.

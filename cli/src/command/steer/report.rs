@@ -7,7 +7,7 @@ use longhaul_engine::{RequestedBy, RunId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::arguments::{Output, Tell};
+use crate::arguments::{OrderArguments, Output};
 use crate::command::terminal;
 use crate::document;
 use crate::exit::Exit;
@@ -191,7 +191,7 @@ pub(super) fn exit(lines: &[Line]) -> Exit {
 
 pub(super) fn print(
     lines: &[Line],
-    tell: &Tell,
+    tell: &OrderArguments,
     order: &Order,
     request: &RequestedBy,
 ) -> Result<()> {
@@ -203,7 +203,7 @@ pub(super) fn print(
                 order: order.verb(),
                 by,
                 why,
-                dry_run: tell.dry_run,
+                dry_run: tell.selection.dry_run,
                 runs,
             })?;
         }
@@ -215,7 +215,7 @@ pub(super) fn print(
                     term::say(line.shown(order));
                 }
             }
-            if lines.iter().any(Line::is_delivered) && !tell.dry_run {
+            if lines.iter().any(Line::is_delivered) && !tell.selection.dry_run {
                 let remarks = [order.remark().to_owned(), next(lines, order)];
                 let remarks: Vec<String> =
                     remarks.into_iter().filter(|remark| !remark.is_empty()).collect();

@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use longhaul_engine::RunId;
 
-use crate::arguments::Tell;
-use crate::command::{call, confirmed, named};
+use crate::arguments::OrderArguments;
+use crate::command::{confirmed, named, selection};
 use crate::exit::usage;
-use longhaul_server::{self, Client, Order, SelectRuns};
+use longhaul_server::{Client, Order};
 
 /// A named target.
 pub(super) struct Target {
@@ -40,10 +40,10 @@ pub(in crate::command) fn read_names(named: &[String]) -> Result<Vec<String>> {
 pub(super) async fn find(
     access: &Client,
     names: &[String],
-    tell: &Tell,
+    tell: &OrderArguments,
     order: &Order,
 ) -> Result<Vec<Target>> {
-    if !tell.filters.is_empty() {
+    if !tell.selection.filters.is_empty() {
         return filtered(access, tell, order).await;
     }
     let mut targets = Vec::new();
@@ -53,17 +53,14 @@ pub(super) async fn find(
     Ok(targets)
 }
 
-async fn filtered(access: &Client, tell: &Tell, order: &Order) -> Result<Vec<Target>> {
-    let runs = call(access, SelectRuns { filters: tell.filters.clone() }).await?;
-    let selected = runs.into_iter().filter(|run| order.applies_to(run)).collect();
-    let meant = match order {
-        Order::Signal { .. } => selected,
-        _ => longhaul_server::without_covered(selected),
-    };
-    Ok(meant
-        .into_iter()
-        .map(|run| Target { asked: run.run.to_string(), run: Ok(run.run) })
-        .collect())
+async fn filtered(access: &Client, tell: &OrderArguments, order: &Order) -> Result<Vec<Target>> {
+    let mut runs = selection::select(access, &tell.selection.filters).await?;
+    runs.retain(|run| order.applies_to(run));
+    if !matches!(order, Order::Signal { .. }) {
+        runs = selection::without_covered(runs);
+    }
+    let runs = runs.into_iter().filter_map(|line| line.header.run);
+    Ok(runs.map(|run| Target { asked: run.to_string(), run: Ok(run) }).collect())
 }
 
 /// Resolves a name: a run, a feature of the project in `dir`, or the directory of a project.

@@ -1,68 +1,110 @@
 //! Waits until runs have followed an order.
 
-use std::time::{Duration, Instant};
-
 use anyhow::Result;
 use longhaul_engine::RunId;
-use longhaul_server::views::{Describe, list};
-use longhaul_server::{Client, Order};
+use longhaul_server::views::{Describe, DescribeDocument, ListRuns};
+use longhaul_server::{Client, Error, Order, Request};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::State;
+use tokio::time::{Instant, timeout_at};
 
 use crate::arguments::Wait;
 use crate::command::call;
 use crate::command::named::exact;
 
-/// The interval between two looks at a run.
-const AGAIN: Duration = Duration::from_millis(200);
-
 /// The runs that have not followed the order when the time is up.
 pub(super) async fn laggards(
     client: &Client,
-    mut runs: Vec<RunId>,
+    runs: Vec<RunId>,
     order: &Order,
     wait: &Wait,
 ) -> Result<Vec<RunId>> {
-    let begun = Instant::now();
-    loop {
-        let mut open = Vec::new();
-        for run in runs {
-            if !has_followed(client, &run, order).await? {
-                open.push(run);
-            }
+    let deadline = wait.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let mut open = Vec::new();
+    for run in runs {
+        if !follows(client, &run, order, deadline).await? {
+            open.push(run);
         }
-        let is_late = wait.timeout.is_some_and(|timeout| begun.elapsed() >= timeout);
-        if open.is_empty() || is_late {
-            return Ok(open);
-        }
-        runs = open;
-        tokio::time::sleep(AGAIN).await;
+    }
+    Ok(open)
+}
+
+async fn follows(
+    client: &Client,
+    run: &RunId,
+    order: &Order,
+    deadline: Option<Instant>,
+) -> Result<bool> {
+    let describe = Describe(exact(run));
+    let has_followed = |document: &DescribeDocument| has_followed(document, order);
+    let Some(document) = until(client, describe, deadline, has_followed).await? else {
+        return Ok(false);
+    };
+    let line = &document.run;
+    if *order != Order::Cancel || line.workflow != ProjectWorkflow::NAME || is_over(&document) {
+        return Ok(true);
+    }
+    // The run of a cancelled project stays open; the runs of its features end.
+    let features = ListRuns {
+        project: Some(run.clone()),
+        kind: Some(FeatureWorkflow::NAME.into()),
+        is_open: true,
+        limit: 1,
+        ..ListRuns::default()
+    };
+    Ok(until(client, features, deadline, |list| list.fitting == 0).await?.is_some())
+}
+
+/// The first response that meets a condition; `None` if there is none in time.
+async fn until<R: Request + Clone>(
+    client: &Client,
+    request: R,
+    deadline: Option<Instant>,
+    is_met: impl Fn(&R::Response) -> bool,
+) -> Result<Option<R::Response>> {
+    let pushed = pushed(client, request.clone(), &is_met);
+    let found = match deadline {
+        Some(deadline) => timeout_at(deadline, pushed).await.unwrap_or(Ok(None)),
+        None => pushed.await,
+    };
+    match found {
+        Ok(Some(response)) => Ok(Some(response)),
+        // The log decides: the run may have followed in time, or while the owner exited.
+        Ok(None) | Err(Error::Gone(_)) => Ok(Some(call(client, request).await?).filter(is_met)),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Whether a run has taken the order and reached the state that it asks for.
-async fn has_followed(client: &Client, run: &RunId, order: &Order) -> Result<bool> {
-    let document = call(client, Describe(exact(run))).await?;
-    let line = &document.run;
-    if line.header.status.is_over() {
-        return Ok(true);
-    }
-    if !document.mailbox.is_empty() {
-        return Ok(false);
-    }
-    Ok(match order {
-        Order::Pause => line.header.status == State::Paused,
-        Order::Resume => line.header.status != State::Paused,
-        // The run of a cancelled project stays open; the runs of its features end.
-        Order::Cancel if line.workflow == ProjectWorkflow::NAME => {
-            let kind = Some(FeatureWorkflow::NAME.into());
-            let status = State::ALL.into_iter().filter(|state| !state.is_over()).collect();
-            let project = Some(run.clone());
-            let query = list::Query { project, kind, status, limit: 1, ..list::Query::default() };
-            call(client, query).await?.fitting == 0
+/// The first response that meets a condition; `None` if no process runs the log.
+async fn pushed<R: Request>(
+    client: &Client,
+    request: R,
+    is_met: impl Fn(&R::Response) -> bool,
+) -> Result<Option<R::Response>, Error> {
+    let mut watch = client.watch(request).await?;
+    while let Some(response) = watch.next().await? {
+        if is_met(&response) {
+            return Ok(Some(response));
         }
-        Order::Cancel | Order::Terminate => false,
-        _ => true,
-    })
+    }
+    Ok(None)
+}
+
+fn is_over(document: &DescribeDocument) -> bool {
+    document.run.header.status.is_over()
+}
+
+/// Whether a run has taken the order and reached the state that it asks for.
+fn has_followed(document: &DescribeDocument, order: &Order) -> bool {
+    let line = &document.run;
+    is_over(document)
+        || document.mailbox.is_empty()
+            && match order {
+                Order::Pause => line.header.status == State::Paused,
+                Order::Resume => line.header.status != State::Paused,
+                Order::Cancel => line.workflow == ProjectWorkflow::NAME,
+                Order::Terminate => false,
+                _ => true,
+            }
 }

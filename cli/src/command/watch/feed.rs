@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::Result;
 use longhaul_engine::RunId;
 use longhaul_server::status::{self, StatusDocument};
+use longhaul_server::views::ListRuns;
 use longhaul_server::views::activity::output_file;
-use longhaul_server::views::history::Query;
-use longhaul_server::views::list::{self, RunLine};
+use longhaul_server::views::history::ShowHistory;
+use longhaul_server::views::list::RunLine;
 use longhaul_server::views::session::transcript::Transcript;
 use longhaul_server::views::{Describe, Graph, GraphDocument, Name, Why};
-use longhaul_server::{Client, Error, Notify, ProjectStatus, Row};
+use longhaul_server::{Client, Error, Notify, ProjectStatus, RewindPoint};
 use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::ProjectView;
@@ -27,16 +28,14 @@ use crate::term;
 
 /// A selection is stable for this time before its data is requested.
 const STABLE: Duration = Duration::from_millis(80);
-/// The interval between two looks for an owner, or for output.
+/// The interval between two looks for an owner, or for output: neither announces itself.
 const AGAIN: Duration = Duration::from_millis(500);
-/// The interval between two lists of projects.
-const PROJECTS: Duration = Duration::from_secs(5);
 /// The most projects that are listed.
 const MOST: usize = 500;
 
 /// The data that the screen needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct ScreenQuery {
     pub(super) epoch: u64,
     pub(super) project: Option<RunId>,
     /// The checkout of the project, if it was given on the command line.
@@ -58,7 +57,7 @@ pub(super) enum Update {
         lines: Vec<String>,
     },
     /// The steps from which a run can be forked.
-    Steps(RunId, Vec<Row>),
+    Steps(RunId, Vec<RewindPoint>),
     Message(String),
 }
 
@@ -73,7 +72,7 @@ pub(super) async fn reach(data_dir: &Path, notify: Notify) -> Result<Client> {
 /// Supplies data until the screen is closed.
 pub(super) async fn run(
     data_dir: PathBuf,
-    mut wishes: watch::Receiver<Wish>,
+    mut wishes: watch::Receiver<ScreenQuery>,
     updates: mpsc::Sender<Update>,
 ) {
     loop {
@@ -99,7 +98,7 @@ pub(super) async fn run(
 
 struct Feed<'a> {
     data_dir: &'a Path,
-    wish: &'a Wish,
+    wish: &'a ScreenQuery,
     updates: &'a mpsc::Sender<Update>,
 }
 
@@ -129,7 +128,7 @@ impl Feed<'_> {
         let Some(client) = Client::reach(self.data_dir, quiet).await? else {
             return self.files().await;
         };
-        self.projects(&client).await?;
+        self.send(Update::Projects(call(&client, all_projects()).await?.runs)).await;
         self.status(&client).await?;
         self.graph(&client).await?;
         self.pane(&client).await
@@ -165,16 +164,10 @@ impl Feed<'_> {
     }
 
     async fn follow_projects(&self, client: &Client) -> Result<()> {
-        loop {
-            self.projects(client).await?;
-            tokio::time::sleep(PROJECTS).await;
+        let mut watch = client.watch(all_projects()).await?;
+        while let Some(document) = watch.next().await.map_err(explained)? {
+            self.send(Update::Projects(document.runs)).await;
         }
-    }
-
-    async fn projects(&self, client: &Client) -> Result<()> {
-        let kind = Some(ProjectWorkflow::NAME.into());
-        let query = list::Query { kind, limit: MOST, ..list::Query::default() };
-        self.send(Update::Projects(call(client, query).await?.runs)).await;
         Ok(())
     }
 
@@ -226,7 +219,7 @@ impl Feed<'_> {
     async fn log(&self, client: &Client, name: Name) -> Result<()> {
         let mut from = 0;
         loop {
-            let query = Query { name: name.clone(), from, lines: false };
+            let query = ShowHistory { name: name.clone(), from, lines: false };
             let mut watch = client.watch(query).await?;
             let page = loop {
                 match watch.next().await.map_err(explained)? {
@@ -296,4 +289,9 @@ impl Feed<'_> {
             tokio::time::sleep(AGAIN).await;
         }
     }
+}
+
+fn all_projects() -> ListRuns {
+    let kind = Some(ProjectWorkflow::NAME.into());
+    ListRuns { kind, limit: MOST, ..ListRuns::default() }
 }

@@ -5,9 +5,9 @@ use longhaul_engine::RunId;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 use longhaul_server::views::GraphDocument;
 use longhaul_server::views::list::RunLine;
-use longhaul_server::{From, Order, Row};
+use longhaul_server::{From, Order, RewindPoint};
 
-use super::feed::{Update, Wish};
+use super::feed::{ScreenQuery, Update};
 use crate::command::look::{DagRow, dag_rows};
 use crate::place::Project;
 
@@ -98,9 +98,9 @@ impl Screen {
     }
 
     /// The data that the screen needs.
-    pub(super) fn wish(&self) -> Wish {
+    pub(super) fn wish(&self) -> ScreenQuery {
         let line = self.line();
-        Wish {
+        ScreenQuery {
             epoch: self.epoch,
             project: self.project.clone(),
             root: self
@@ -178,7 +178,7 @@ impl Screen {
         self.lines.drain(..excess);
     }
 
-    fn offer(&mut self, run: RunId, rows: Vec<Row>) {
+    fn offer(&mut self, run: RunId, rows: Vec<RewindPoint>) {
         let mut steps = vec![("start".to_owned(), "before the first step".to_owned())];
         let rows = rows.into_iter().filter(|row| row.fork && row.run == run);
         steps.extend(rows.map(|row| (row.name, row.checkpoint.step)));

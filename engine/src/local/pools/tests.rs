@@ -168,14 +168,14 @@ proptest! {
 /// Two agents, one tree ahead, and one check.
 fn fed(patience: Duration) -> Pools {
     let sizes = [("agents".to_owned(), 2), ("checks".to_owned(), 1)];
-    let feeder = Feeder {
+    let prefetch = Prefetch {
         pool: "trees".into(),
         feeds: "agents".into(),
         ahead: 1,
         patience,
         then: "checks".into(),
     };
-    Pools::new(&sizes, &[feeder])
+    Pools::new(&sizes, &[prefetch])
 }
 
 fn enter<'a>(pools: &'a Pools, pool: &'a str, rank: u8, run: &'a RunId) -> Waiting<'a> {

@@ -1,7 +1,7 @@
 //! The sessions of a project, a feature or a run.
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{RunId, Summary};
+use longhaul_engine::{RunId, Status, StoreError, Summary};
 use longhaul_workflows::contracts::Usage;
 use longhaul_workflows::projection::{SessionState, SessionView};
 use longhaul_workflows::session::{SessionPhase, SessionProgress, SessionWorkflow};
@@ -74,26 +74,22 @@ pub struct SessionLine {
 }
 
 impl SessionLine {
+    /// A session of the built-in agent, from its published progress; `None`: its history tells more.
+    fn of_progress(run: &RunId, summary: &Summary, progress: &SessionProgress) -> Option<Self> {
+        let (state, failure) = match (&summary.status, &progress.ending) {
+            (Status::Completed, ending) => SessionState::after(ending.as_ref()?),
+            (Status::Failed(reason), _) => (SessionState::Failed, Some(reason.clone())),
+            (Status::Cancelled, _) => (SessionState::Interrupted, None),
+            _ => (SessionState::Working, None),
+        };
+        let mut line = Self::new(run, summary, Driver::Api, (state, failure));
+        line.take_progress(progress);
+        Some(line)
+    }
+
     /// The session of a run.
     pub(super) fn of(run: &RunId, summary: &Summary, view: &SessionView) -> Self {
-        let (project, feature) = project_and_feature(run, summary);
-        let (state, failure) = view.state();
-        let mut line = Self {
-            id: run.to_string(),
-            project,
-            feature,
-            state,
-            phase: None,
-            driver: view.driver().as_str().to_owned(),
-            model: None,
-            turns: None,
-            tokens: None,
-            window_share: None,
-            question: None,
-            failure,
-            started_at: summary.started_at,
-            ended_at: summary.ended_at,
-        };
+        let mut line = Self::new(run, summary, view.driver(), view.state());
         if view.driver() == Driver::Api {
             line.take_progress(&view.progress);
         } else if let Some(stated) = view.uses.last() {
@@ -102,6 +98,31 @@ impl SessionLine {
             line.tokens = Some(stated.usage).filter(|usage| !usage.is_zero());
         }
         line
+    }
+
+    fn new(
+        run: &RunId,
+        summary: &Summary,
+        driver: Driver,
+        (state, failure): (SessionState, Option<String>),
+    ) -> Self {
+        let (project, feature) = project_and_feature(run, summary);
+        Self {
+            id: run.to_string(),
+            project,
+            feature,
+            state,
+            phase: None,
+            driver: driver.as_str().to_owned(),
+            model: None,
+            turns: None,
+            tokens: None,
+            window_share: None,
+            question: None,
+            failure,
+            started_at: summary.started_at,
+            ended_at: summary.ended_at,
+        }
     }
 
     fn take_progress(&mut self, progress: &SessionProgress) {
@@ -129,13 +150,28 @@ impl View<'_> {
         let mut lines = Vec::new();
         for (run, summary) in &runs {
             if summary.workflow == SessionWorkflow::NAME && pruned::at(summary).is_none() {
-                let view = SessionView::of(&self.store.read(run, 0).await?);
-                lines.push(SessionLine::of(run, summary, &view));
+                lines.push(self.session_line(run, summary).await?);
             }
         }
         lines.sort_by(|one, other| {
             one.started_at.cmp(&other.started_at).then_with(|| one.id.cmp(&other.id))
         });
         Ok(SessionsDocument { is_running: self.is_running, sessions: lines })
+    }
+
+    /// The line of a session. The history of the built-in agent is long, that of another one short.
+    async fn session_line(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+    ) -> Result<SessionLine, StoreError> {
+        let published = self.store.published(run).await?;
+        let progress = published.get(SessionProgress::KEY).and_then(|value| value.read().ok());
+        let line = progress.and_then(|known| SessionLine::of_progress(run, summary, &known));
+        if let Some(line) = line {
+            return Ok(line);
+        }
+        let view = SessionView::of(&self.store.read(run, 0).await?);
+        Ok(SessionLine::of(run, summary, &view))
     }
 }

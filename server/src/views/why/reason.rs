@@ -5,7 +5,7 @@ use longhaul_engine::{FailureKind, RequestedBy, RunId, UnknownEffect};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::narrative::{by, clock, short};
 use longhaul_workflows::project::SessionsPaused;
-use longhaul_workflows::projection::{AuditEntry, CheckRun, MailboxEntry, Waits};
+use longhaul_workflows::projection::{AuditEntry, CheckRun, CurrentWait, MailboxEntry};
 
 use super::{Kind, Reason};
 use crate::advice;
@@ -94,16 +94,18 @@ impl Reason {
     }
 
     /// The current wait of a run, from its history.
-    pub(super) fn waits(waits: &Waits) -> Self {
+    pub(super) fn waits(waits: &CurrentWait) -> Self {
         match waits {
-            Waits::Retry { name, failure, at, .. }
+            CurrentWait::Retry { name, failure, at, .. }
                 if matches!(failure.kind, FailureKind::RateLimited { .. }) =>
             {
                 let text =
                     format!("{} is limited until {}: {}", words(name), clock(*at), failure.message);
                 Self::of(Kind::RateLimited, text).until(*at)
             }
-            Waits::Retry { name, failure, at, .. } if failure.kind == FailureKind::Machine => {
+            CurrentWait::Retry { name, failure, at, .. }
+                if failure.kind == FailureKind::Machine =>
+            {
                 let message = failure.message.trim_end_matches('.');
                 let text = format!(
                     "{} is waiting: {message}. It is tried again at {}.",
@@ -114,7 +116,7 @@ impl Reason {
                     .until(*at)
                     .with_remedy("it continues when the cause is gone")
             }
-            Waits::Retry { name, attempt, failure, at } => {
+            CurrentWait::Retry { name, attempt, failure, at } => {
                 let name = words(name);
                 let text = format!(
                     "Attempt {attempt} of {name} failed: {}. The next one is due at {}.",
@@ -123,15 +125,17 @@ impl Reason {
                 );
                 Self::of(Kind::Retry, text).until(*at)
             }
-            Waits::Timer { at } => {
+            CurrentWait::Timer { at } => {
                 Self::of(Kind::Timer, format!("It waits until {}.", clock(*at))).until(*at)
             }
-            Waits::Message { deadline: Some(at) } => {
+            CurrentWait::Message { deadline: Some(at) } => {
                 Self::of(Kind::Message, format!("It waits for a message until {}.", clock(*at)))
                     .until(*at)
             }
-            Waits::Message { deadline: None } => Self::of(Kind::Message, "It waits for a message."),
-            Waits::Call { name, .. } => {
+            CurrentWait::Message { deadline: None } => {
+                Self::of(Kind::Message, "It waits for a message.")
+            }
+            CurrentWait::Call { name, .. } => {
                 Self::of(Kind::Working, format!("It is working: {}.", words(name)))
             }
         }

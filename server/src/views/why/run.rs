@@ -6,7 +6,7 @@ use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{FeatureOutcome, Stage};
 use longhaul_workflows::narrative::{clock, short};
 use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow};
-use longhaul_workflows::projection::{ProjectView, RunView, Waits};
+use longhaul_workflows::projection::{CurrentWait, ProjectView, RunView};
 
 use super::super::View;
 use super::super::list::RunLine;
@@ -152,17 +152,17 @@ impl View<'_> {
         let step = view.progress.step();
         let stage = view.progress.stage.as_ref();
         match &view.waits {
-            Some(Waits::Message { .. }) if stage.is_some_and(Stage::waits_for_turn) => {
+            Some(CurrentWait::Message { .. }) if stage.is_some_and(Stage::waits_for_turn) => {
                 Ok(turn(line, project.summary.as_ref()))
             }
-            Some(Waits::Message { .. }) if stage == Some(&Stage::Approval) => {
+            Some(CurrentWait::Message { .. }) if stage == Some(&Stage::Approval) => {
                 let text =
                     "Its checks passed; a person has to agree before it is merged.".to_owned();
                 let remedy =
                     format!("`longhaul approve {run}` or `longhaul deny {run} --why TEXT`");
                 Ok(Reason::of(Kind::Approval, text).with_remedy(remedy))
             }
-            Some(Waits::Call { name, since }) => {
+            Some(CurrentWait::Call { name, since }) => {
                 let what = step.unwrap_or_else(|| name.replace('_', " "));
                 Ok(self.working(&format!("{what}, since {}", clock(*since))))
             }

@@ -4,7 +4,7 @@ use longhaul_engine::{Activity, RunId, Status, StoreError};
 use longhaul_workflows::contracts::{CallModel, RunSession};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::narrative::clock;
-use longhaul_workflows::projection::{RunView, SessionView, Waits};
+use longhaul_workflows::projection::{CurrentWait, RunView, SessionView};
 use longhaul_workflows::session::SessionWorkflow;
 use longhaul_workflows::settings::Driver;
 
@@ -53,8 +53,10 @@ impl View<'_> {
         };
         let step = format!("{}{step}", view.progress.step().unwrap_or_default());
         Ok(match &session.waits {
-            Some(waits @ (Waits::Retry { .. } | Waits::Timer { .. })) => Some(Reason::waits(waits)),
-            Some(Waits::Call { name, since }) if name == RunSession::NAME => {
+            Some(waits @ (CurrentWait::Retry { .. } | CurrentWait::Timer { .. })) => {
+                Some(Reason::waits(waits))
+            }
+            Some(CurrentWait::Call { name, since }) if name == RunSession::NAME => {
                 let what = if step.is_empty() { "its agent" } else { &step };
                 Some(self.working(&format!("{what}, since {}", clock(*since))))
             }
@@ -80,7 +82,8 @@ impl View<'_> {
                 continue;
             }
             let view = RunView::of(&self.store.read(&run, summary.origin).await?);
-            if matches!(view.waits, Some(Waits::Call { name, .. }) if name == RunSession::NAME) {
+            if matches!(view.waits, Some(CurrentWait::Call { name, .. }) if name == RunSession::NAME)
+            {
                 at_work.push(run.to_string());
             }
         }

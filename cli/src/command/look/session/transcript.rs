@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::term;
 use longhaul_server::views::session::transcript::Transcript;
 use longhaul_workflows::contracts::Usage;
-use longhaul_workflows::projection::{Said, TranscriptEntry};
+use longhaul_workflows::projection::{TranscriptContent, TranscriptEntry};
 use longhaul_workflows::settings::Driver;
 
 /// The most characters of a result or of arguments, unless they are wanted as a whole.
@@ -54,28 +54,28 @@ pub(in crate::command) fn line(entry: &TranscriptEntry) -> String {
 fn text(entry: &TranscriptEntry, shown: usize) -> String {
     let cut = |text: &str| terminal::short(text.trim_end(), shown);
     match &entry.said {
-        Said::Prompt { text } => format!("\n{}\n", quoted(text.trim_end())),
-        Said::Text { text } => format!("\n{}\n\n", text.trim_end()),
-        Said::ToolCall { tool, arguments } => {
+        TranscriptContent::Prompt { text } => format!("\n{}\n", quoted(text.trim_end())),
+        TranscriptContent::Text { text } => format!("\n{}\n\n", text.trim_end()),
+        TranscriptContent::ToolCall { tool, arguments } => {
             format!("> {tool}: {}\n", terminal::safe(&cut(arguments)))
         }
-        Said::ToolResult { text, is_error: false, .. } => indented(&cut(text)),
-        Said::ToolResult { text, is_error: true, .. } => {
+        TranscriptContent::ToolResult { text, is_error: false, .. } => indented(&cut(text)),
+        TranscriptContent::ToolResult { text, is_error: true, .. } => {
             format!("  failed:\n{}", indented(&cut(text)))
         }
-        Said::Answer { usage, stop, .. } => {
+        TranscriptContent::Answer { usage, stop, .. } => {
             let stop = stop.as_ref().map(|stop| format!("; it ended: {stop}")).unwrap_or_default();
             format!("* {}{stop}\n", tokens(usage))
         }
-        Said::Failed { reason, retry_at } => {
+        TranscriptContent::Failed { reason, retry_at } => {
             let again = retry_at.map(|at| format!(", tried again at {}", terminal::time(at)));
             format!("! {}{}\n", cut(reason), again.unwrap_or_default())
         }
-        Said::Checkpoint { commit } => {
+        TranscriptContent::Checkpoint { commit } => {
             format!("* checkpoint {}\n", commit.get(..10).unwrap_or(commit))
         }
-        Said::Summarised => "* the conversation restarts with a summary\n".into(),
-        Said::SubAgent { session } => format!("* sub-agent {session}\n"),
+        TranscriptContent::Summarised => "* the conversation restarts with a summary\n".into(),
+        TranscriptContent::SubAgent { session } => format!("* sub-agent {session}\n"),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use longhaul_activities::files::remove_all;
 use longhaul_activities::process;
 
 use super::Finding;
@@ -99,7 +100,7 @@ pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
                 let what = format!("{} was left by a process that was killed", path.display());
                 let finding =
                     Finding::warning("temporary file", what, "remove it; the next run does");
-                finding.or_fix(fix, || leftovers::remove_one(&path))
+                finding.or_fix(fix, || remove_all(&path))
             }));
             findings.extend(processes(data_dir, fix));
             findings

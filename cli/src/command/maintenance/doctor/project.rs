@@ -39,6 +39,10 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
     findings.extend(obstacle.map(|obstacle| {
         Finding::warning("progress file", obstacle, "its entries are kept and appended then")
     }));
+    // Another check reports a git that fails.
+    let filters = git::filters_in_force(&project.root).await.unwrap_or_default();
+    let filter = |(what, advice)| Finding::warning("git filters", what, advice);
+    findings.extend(filters.into_iter().map(filter));
     findings.extend(locks(data_dir, &project.root, fix).await);
     findings
 }
@@ -88,9 +92,8 @@ async fn settings(root: &Path) -> Vec<Finding> {
 }
 
 async fn agent(root: &Path, agent: &AgentSettings) -> Vec<Finding> {
-    if let Some(problem) = settings_problem(agent).or_else(|| mcp::problem(root, agent)) {
-        let (what, advice) = problem.split_once("; ").unwrap_or((&problem, ""));
-        return vec![Finding::problem("agent", what, advice)];
+    if let Some(obstacle) = settings_problem(agent).or_else(|| mcp::problem(root, agent)) {
+        return vec![Finding::problem("agent", obstacle.problem, obstacle.advice)];
     }
     if agent.driver == Driver::Api {
         return vec![Finding::ok("agent", "the agent of Longhaul")];
@@ -106,10 +109,8 @@ async fn agent(root: &Path, agent: &AgentSettings) -> Vec<Finding> {
     }
     let version = found.version.map(|version| format!(", version {version}")).unwrap_or_default();
     let there = Finding::ok("agent", format!("`{program}` is there{version}"));
-    let login = found.login.map(|login| {
-        let (what, advice) = login.split_once("; ").unwrap_or((&login, ""));
-        Finding::problem("agent login", what, advice)
-    });
+    let login =
+        found.login.map(|login| Finding::problem("agent login", login.problem, login.advice));
     [there].into_iter().chain(login).collect()
 }
 

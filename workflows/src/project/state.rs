@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Backlog, Feature, FeatureId, FeatureState};
 use crate::batch::Overrides;
 use crate::contracts::ProjectRef;
-use crate::feature::{Edited, FeatureProgress, Turn};
+use crate::feature::{Edited, FeatureProgress, MergeLease};
 use crate::finding::{Finding, Findings};
 use crate::resources::{Resource, Resources};
 use crate::settings::Settings;
 
 use super::admission::Admissions;
-use super::list::Gone;
-use super::marks::Marks;
+use super::list::RemovedFeature;
+use super::marks::DueMarks;
 use super::order::Skipped;
 use super::queue::MergeQueue;
 use super::regression;
 use super::rollback::Rollback;
-use super::runs::Current;
+use super::runs::ActiveRun;
 use super::view::ProjectSummary;
 
 /// Input of the project workflow: the project, and its state across a continue-as-new.
@@ -42,8 +42,8 @@ pub struct Snapshot {
     pub(super) features: Vec<Feature>,
     pub(super) records: BTreeMap<FeatureId, Record>,
     /// Features removed from the list.
-    gone: BTreeMap<FeatureId, Gone>,
-    current: BTreeMap<FeatureId, Current>,
+    gone: BTreeMap<FeatureId, RemovedFeature>,
+    current: BTreeMap<FeatureId, ActiveRun>,
     queue: MergeQueue,
     held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
@@ -52,6 +52,8 @@ pub struct Snapshot {
     failed_syncs: u32,
     problem: Option<String>,
     pub(super) halted: Option<RequestedBy>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    only: BTreeSet<FeatureId>,
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     overrides: Overrides,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -59,8 +61,8 @@ pub struct Snapshot {
     followed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rollback: Option<Rollback>,
-    #[serde(default, skip_serializing_if = "Marks::is_empty")]
-    marks: Marks,
+    #[serde(default, skip_serializing_if = "DueMarks::is_empty")]
+    marks: DueMarks,
     #[serde(default)]
     admissions: Admissions,
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
@@ -106,13 +108,13 @@ pub(super) struct Record {
 
 /// A message to a run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Outgoing {
+pub(super) enum PendingSend {
     Cancel(RunId, RequestedBy),
     Edited(RunId, Box<Edited>),
 }
 
 /// The state of a project while it runs.
-pub(super) struct Memory {
+pub(super) struct ProjectRun {
     pub(super) project: ProjectRef,
     pub(super) settings: Settings,
     pub(super) target: String,
@@ -120,9 +122,9 @@ pub(super) struct Memory {
     pub(super) backlog: Backlog,
     pub(super) records: BTreeMap<FeatureId, Record>,
     /// Features removed from the list.
-    pub(super) gone: BTreeMap<FeatureId, Gone>,
+    pub(super) gone: BTreeMap<FeatureId, RemovedFeature>,
     /// The active runs, at most one for each feature.
-    pub(super) current: BTreeMap<FeatureId, Current>,
+    pub(super) current: BTreeMap<FeatureId, ActiveRun>,
     pub(super) queue: MergeQueue,
     /// The known held runs: paused, parked or stuck.
     pub(super) held: BTreeSet<RunId>,
@@ -134,6 +136,8 @@ pub(super) struct Memory {
     /// The number of consecutive temporary failures to read the list.
     pub(super) failed_syncs: u32,
     pub(super) problem: Option<String>,
+    /// The only features to start, with those that they depend on; empty: all.
+    pub(super) only: BTreeSet<FeatureId>,
     pub(super) halted: Option<RequestedBy>,
     /// The overrides of a batch.
     pub(super) overrides: Overrides,
@@ -144,9 +148,9 @@ pub(super) struct Memory {
     /// The rollback to perform as soon as no feature is in progress.
     pub(super) rollback: Option<Rollback>,
     /// The marks in the list that are due.
-    pub(super) marks: Marks,
+    pub(super) marks: DueMarks,
     /// Messages to send next.
-    pub(super) outbox: Vec<Outgoing>,
+    pub(super) outbox: Vec<PendingSend>,
     /// An ignored signal that is not yet published.
     pub(super) skipped: Option<Skipped>,
     /// The admission of sessions.
@@ -163,7 +167,7 @@ pub(super) struct Memory {
     pub(super) published: Option<ProjectSummary>,
 }
 
-impl Memory {
+impl ProjectRun {
     pub(super) fn from_input(input: ProjectInput) -> Result<Self, Stop> {
         let remembered = input.memory.unwrap_or_else(Snapshot::nothing);
         let mut backlog = Backlog::new(remembered.features).map_err(refused)?;
@@ -187,6 +191,7 @@ impl Memory {
             failed_syncs: remembered.failed_syncs,
             problem: remembered.problem,
             halted: remembered.halted,
+            only: remembered.only,
             overrides: remembered.overrides,
             labels: remembered.labels,
             followed: remembered.followed,
@@ -221,6 +226,7 @@ impl Memory {
             failed_syncs: self.failed_syncs,
             problem: self.problem,
             halted: self.halted,
+            only: self.only,
             overrides: self.overrides,
             labels: self.labels,
             followed: self.followed,
@@ -306,8 +312,8 @@ impl Memory {
         self.has_findings |= self.findings.add(finding);
     }
 
-    /// The next run that merges, with its turn.
-    pub(super) fn next_turn(&mut self) -> Option<(RunId, Turn)> {
+    /// The next run that merges, with its lease.
+    pub(super) fn next_lease(&mut self) -> Option<(RunId, MergeLease)> {
         let held = self.held_features();
         let waiting = self.queue.waiting().filter(|ready| !self.may_merge(ready));
         let kept_back: BTreeSet<FeatureId> = waiting.map(|ready| ready.feature.clone()).collect();
@@ -317,7 +323,7 @@ impl Memory {
         let counts = self.backlog.counts();
         let is_last = counts.in_progress <= 1 && counts.workable == 0;
         let mark = self.marks.begin(&ready.feature, counts.total(), is_last);
-        Some((run, Turn { regression: regression::checks(self, &ready), tree, mark }))
+        Some((run, MergeLease { regression: regression::checks(self, &ready), tree, mark }))
     }
 
     /// The features with held runs.
@@ -397,12 +403,13 @@ impl Snapshot {
             synced: String::new(),
             failed_syncs: 0,
             problem: None,
+            only: BTreeSet::new(),
             halted: None,
             overrides: Overrides::default(),
             labels: BTreeMap::new(),
             followed: false,
             rollback: None,
-            marks: Marks::default(),
+            marks: DueMarks::default(),
             admissions: Admissions::default(),
             findings: Findings::default(),
         }

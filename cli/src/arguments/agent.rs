@@ -1,0 +1,85 @@
+//! The arguments of `agent`.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use longhaul_workflows::backlog::FeatureId;
+
+use super::session::SessionList;
+use super::{AtOnce, Checkpoint, Output};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Agent {
+    #[command(subcommand)]
+    pub(crate) command: AgentCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentCommand {
+    /// Run the agent of a project: on all features, or on one
+    ///
+    /// With --feature, only that feature and those that it depends on are started, and the command
+    /// ends when the feature has passed or needs a person. Features in progress continue.
+    Run(AgentRun),
+    /// Run the agent on one feature over as many sessions as it needs, until it passes or needs a
+    /// person
+    ///
+    /// As `agent run --feature FEATURE --resume`.
+    Orchestrate(Orchestrate),
+    /// Record the current work tree of a feature, as `checkpoint` does
+    Checkpoint(Checkpoint),
+    /// List the sessions of a project, feature or run, as `session list` does; or drop old ones
+    Sessions(AgentSessions),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AgentRun {
+    /// The project
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Only this feature, and those that it depends on
+    #[arg(long, value_name = "FEATURE", value_parser = feature)]
+    pub(crate) feature: Option<FeatureId>,
+    /// Continue the feature from its last step if it is blocked, paused or cancelled
+    #[arg(long, requires = "feature", conflicts_with = "session")]
+    pub(crate) resume: bool,
+    /// Continue from the commit after this session, in a new run of its feature, as `fork` does
+    #[arg(long, value_name = "ID", conflicts_with = "feature")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) limits: AtOnce,
+    /// Output format of the summary
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Orchestrate {
+    /// The feature
+    #[arg(value_parser = feature)]
+    pub(crate) feature: FeatureId,
+    /// The project
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    #[command(flatten)]
+    pub(crate) limits: AtOnce,
+    /// Output format of the summary
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AgentSessions {
+    #[command(flatten)]
+    pub(crate) list: SessionList,
+    /// Drop the histories of the project's runs that ended more than 30 days ago, as `prune` does
+    #[arg(long)]
+    pub(crate) prune: bool,
+    /// Do not ask for confirmation
+    #[arg(short, long, requires = "prune")]
+    pub(crate) yes: bool,
+}
+
+fn feature(text: &str) -> Result<FeatureId, String> {
+    FeatureId::new(text).map_err(|error| error.to_string())
+}

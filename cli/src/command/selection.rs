@@ -1,0 +1,59 @@
+//! Runs selected by filters instead of names.
+
+use anyhow::Result;
+use longhaul_server::Client;
+use longhaul_server::views::list::{ListRuns, RunLine};
+use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::project::ProjectWorkflow;
+
+use super::named;
+use crate::arguments::Filter;
+use crate::exit::usage;
+
+/// The runs that match all filters, by id: closed runs only if a filter names a status, and no run
+/// that a later run of its feature superseded.
+pub(super) async fn select(client: &Client, filters: &[Filter]) -> Result<Vec<RunLine>> {
+    let mut query = ListRuns { limit: usize::MAX, is_open: true, ..ListRuns::default() };
+    for filter in filters {
+        let is_repeated = match filter {
+            Filter::Project(name) => {
+                query.project.replace(named::project(client, name).await?).is_some()
+            }
+            Filter::Status(status) => {
+                query.is_open = false;
+                query.status.push(*status);
+                query.status.len() > 1
+            }
+            Filter::Kind(kind) => query.kind.replace(kind.clone()).is_some(),
+            Filter::Feature(id) => query.feature.replace(id.clone()).is_some(),
+            Filter::Label(key, value) => {
+                query.labels.push((key.clone(), value.clone()));
+                false
+            }
+        };
+        if is_repeated {
+            return Err(usage("a filter names its key twice: only labels may be repeated"));
+        }
+    }
+    if query.feature.is_some() {
+        // The order of a feature reaches its sessions.
+        query.kind.get_or_insert_with(|| FeatureWorkflow::NAME.to_owned());
+    }
+    let mut runs = super::call(client, query).await?.runs;
+    runs.sort_unstable_by(|a, b| a.header.run.cmp(&b.header.run));
+    Ok(runs)
+}
+
+/// Drops runs whose project is selected too: its order reaches them anyway.
+pub(super) fn without_covered(mut runs: Vec<RunLine>) -> Vec<RunLine> {
+    let is_project = |run: &RunLine| run.workflow == ProjectWorkflow::NAME;
+    let projects: Vec<String> = runs
+        .iter()
+        .filter(|run| is_project(run))
+        .filter_map(|run| run.header.project.clone())
+        .collect();
+    runs.retain(|run| {
+        is_project(run) || run.header.project.as_ref().is_none_or(|id| !projects.contains(id))
+    });
+    runs
+}
