@@ -65,6 +65,9 @@ fn a_filter_is_warned_of_and_its_changes_block_no_landing() {
     world.run().exits(0).says("the filter `upper` for notes.txt");
     is_followed(&world);
 
+    // A file of another time is compared again by git, which then reports the filter's change.
+    world.project.write("table.txt", &world.project.read("table.txt"));
+    assert!(world.project.git(&["status", "--porcelain"]).contains(" M table.txt"));
     world.project.write("parser.txt", "finished, and edited\n");
     world.project.write_list(&[plain("shell", &[], 1)]);
     world.project.git(&["commit", "--quiet", "--message", "More", "feature_list.json"]);

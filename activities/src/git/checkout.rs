@@ -1,6 +1,7 @@
 //! Moves a branch that the user may have checked out. The user's changes are never overwritten.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -228,19 +229,24 @@ impl Repository {
         ];
         let status = Git::at(checkout).args(args).run().await?;
         let mut changes = Changes::default();
+        let mut contents = Vec::new();
         for line in files::nul_separated(&status.stdout).filter(|line| line.len() > 3) {
             let (state, path) = (&line[..2], &line[3..]);
             let can_be_own = step.own_files.iter().any(|own| covers(own, path)) && state != b" D";
             if can_be_own && is_one_change(checkout, state, path).await? {
                 changes.own.insert(path.to_owned());
-                continue;
-            }
-            // One change of the user blocks the move: git is not asked about each further one.
-            let is_blocked = !changes.foreign.is_empty();
-            if is_blocked || state != b" M" || !is_filtered(checkout, path).await? {
+            } else if state == b" M" {
+                contents.push(path);
+            } else {
                 changes.foreign.push(path.to_owned());
             }
         }
+        for paths in contents.chunks(200) {
+            let filtered = filtered(checkout, paths).await?;
+            let changed = paths.iter().filter(|path| !filtered.contains(**path));
+            changes.foreign.extend(changed.map(|path| path.to_vec()));
+        }
+        changes.foreign.sort_unstable();
         Ok(changes)
     }
 
@@ -349,19 +355,36 @@ async fn is_one_change(checkout: &Path, state: &[u8], path: &[u8]) -> Result<boo
     }
 }
 
-/// Whether a file has the bytes and the mode of the index, so that only a filter or a conversion of
-/// line ends makes git report it as changed. Git still does not overwrite it.
-async fn is_filtered(checkout: &Path, path: &[u8]) -> Result<bool, Failure> {
-    let file = files::path_of(path);
-    let Ok(metadata) = std::fs::symlink_metadata(checkout.join(file)) else { return Ok(false) };
-    if !metadata.is_file() {
-        return Ok(false);
+/// The paths whose files have the bytes and the mode of the index. Only a filter or a conversion of
+/// line ends makes git report them as changed. Git still does not overwrite them.
+async fn filtered(checkout: &Path, paths: &[&[u8]]) -> Result<HashSet<Vec<u8>>, Failure> {
+    let mut modes = BTreeMap::new();
+    for &path in paths {
+        let metadata = std::fs::symlink_metadata(checkout.join(files::path_of(path)));
+        if let Some(file) = metadata.ok().filter(Metadata::is_file) {
+            let is_executable = file.permissions().mode() & 0o100 != 0;
+            modes.insert(path, if is_executable { "100755" } else { "100644" });
+        }
     }
-    let mode = if metadata.permissions().mode() & 0o100 == 0 { "100644" } else { "100755" };
-    let hash = Git::at(checkout).args(["hash-object", "--no-filters", "--"]).arg(file);
-    let entry = Git::at(checkout).args(["ls-files", "--stage", "-z", "--"]).arg(file);
-    let expected = format!("{mode} {} 0\t", hash.text().await?);
-    Ok(entry.run().await?.stdout.starts_with(expected.as_bytes()))
+    if modes.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let names = || modes.keys().map(|path| files::path_of(path));
+    let hash = Git::at(checkout).args(["hash-object", "--no-filters", "--"]).args(names());
+    let hashes = hash.finish().await?;
+    if hashes.code() != Some(0) {
+        // A file cannot be read or vanished: it counts as changed.
+        return Ok(HashSet::new());
+    }
+    let in_files: HashSet<Vec<u8>> = (modes.iter().zip(hashes.text().lines()))
+        .map(|((path, mode), hash)| [format!("{mode} {hash} 0\t").as_bytes(), path].concat())
+        .collect();
+    let list = ["ls-files", "--stage", "-z", "--"];
+    let in_index = Git::at(checkout).args(list).args(names()).run().await?;
+    Ok(files::nul_separated(&in_index.stdout)
+        .filter(|entry| in_files.contains(*entry))
+        .filter_map(|entry| Some(entry.splitn(2, |byte| *byte == b'\t').nth(1)?.to_vec()))
+        .collect())
 }
 
 pub(super) fn named(paths: &[Vec<u8>]) -> String {
