@@ -15,7 +15,7 @@ use longhaul_engine::{
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
-use crate::project::Skipped;
+use crate::finding::Skipped;
 
 pub use overrides::Overrides;
 pub use plan::{Entry, Plan, PlanError};

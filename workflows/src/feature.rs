@@ -26,11 +26,11 @@ use crate::contracts::{
 };
 use crate::finding::Finding;
 
+pub use crate::note::Note;
 pub use admission::{BrokenBase, SessionEnded, SessionPermit, SessionRequest, SessionResult};
 pub use approval::{Approval, Awaited};
 pub use edited::Edited;
 pub use merge_lease::{MergeLease, MergeRequest};
-pub use note::Note;
 pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
 pub use stage::Stage;
 pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::mem::discriminant;
 
+use longhaul_engine::RunId;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
@@ -224,4 +225,20 @@ mod tests {
         assert_eq!(findings.iter().count(), KEPT + 1);
         assert_eq!(findings.iter().next(), Some(&other));
     }
+}
+
+/// Published under [`Skipped::KEY`]: the last ignored signal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// The name of the signal.
+    pub signal: String,
+    /// The run that sent it; `None`: a person or a program.
+    pub from: Option<RunId>,
+    /// The reason.
+    pub reason: String,
+}
+
+impl Skipped {
+    /// The key under which it is published.
+    pub const KEY: &'static str = "skipped_signal";
 }

@@ -2,7 +2,6 @@
 //! only here.
 
 mod activity;
-mod text;
 
 use longhaul_engine::event::{Cause, Message};
 use longhaul_engine::{
@@ -18,8 +17,9 @@ use crate::feature::{
 use crate::project::signal::{HALT, RELOAD, SYNC};
 use crate::projection::RunView;
 use crate::session::{SessionStart, SessionWorkflow};
+use crate::text;
 
-pub use text::{clock, counted, short};
+pub use crate::text::{clock, counted, short};
 
 /// The most characters shown of a payload with an unknown shape.
 const PREVIEW: usize = 80;

@@ -10,6 +10,7 @@ mod list;
 mod marks;
 mod order;
 mod publish;
+mod published;
 mod queue;
 mod recover;
 mod regression;
@@ -28,10 +29,12 @@ use longhaul_engine::{
 use crate::backlog::FeatureId;
 use crate::feature::{Edited, FeatureInput, FeatureWorkflow, MergeLease, MergeRequest};
 
+pub use crate::finding::Skipped;
 pub use back::Forked;
 pub use breaker::SessionsPaused;
 use order::{AfterSync, Order};
-pub use order::{HeldRuns, Skipped, SyncRequest};
+pub use order::{HeldRuns, SyncRequest};
+pub use published::ProjectView;
 pub use rollback::{Rollback, RollbackView};
 pub use state::{NO_CHECK, ProjectInput};
 use state::{PendingSend, ProjectRun};

@@ -8,9 +8,9 @@ mod session;
 mod state;
 mod transcript;
 
+pub use crate::project::ProjectView;
 pub use audit::{Action, AuditEntry, MailboxEntry};
 pub use conversation::{ModelUse, Sealing, SessionView};
-pub use project::ProjectView;
 pub use run::{
     ActivityCounts, Candidate, CheckRun, CurrentWait, FailureClass, LastFailure, LastTested,
     RunView, Segment, SegmentCause,

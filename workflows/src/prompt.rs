@@ -6,7 +6,7 @@ use crate::backlog::{Check, Feature};
 use crate::contracts::{
     BeginInput, Evidence, Feedback, Handoff, HeldOut, Problem, SessionInput, SessionReason, Texts,
 };
-use crate::narrative::short;
+use crate::text::short;
 
 /// The prompt of a session.
 pub fn session(input: &SessionInput) -> String {

@@ -26,7 +26,7 @@ use crate::contracts::{
     EndSession, Handoff, ModelAnswer, ModelStop, OutsideChange, ReadUse, RunSession, SealInput,
     SessionEnding, SessionInput, SessionReport, Summary, Tampering, ToolCall,
 };
-use crate::feature::Note;
+use crate::note::Note;
 use crate::resources::Resources;
 use crate::settings::Driver;
 

@@ -23,8 +23,8 @@ pub(super) struct ListFile {
     states: BTreeMap<FeatureId, EntryState>,
     /// The version of the file in which the states were last correct.
     right: Option<Stamp>,
-    /// The text that was last written.
-    written: Vec<u8>,
+    /// The digest of the text that was last written.
+    written: Option<blake3::Hash>,
     /// The last replaced files: a program that had opened one before can still write to it.
     replaced: VecDeque<Displaced>,
 }
@@ -85,9 +85,7 @@ impl ListFile {
         // Without a list: possibly in the middle of an edit.
         let Some(mut list) = parse(&bytes) else { return Ok(()) };
         let wrong = self.wrong_entries(list.features());
-        let before = (!wrong.is_empty()).then(|| list.document().clone());
-        list.set_states(&wrong, now);
-        if before.is_none_or(|before| before == *list.document()) {
+        if !list.set_states(&wrong, now) {
             self.right = Some(stamp);
             return Ok(());
         }
@@ -97,7 +95,7 @@ impl ListFile {
             swap::swap(&path, &bytes, &text).map_err(FilesError::file("write", &path))?
         {
             self.right = Some(Stamp::of(&path, &swapped.written));
-            self.written = text;
+            self.written = Some(blake3::hash(&text));
             self.replaced.truncate(WATCHED - 1);
             self.replaced.push_front(swapped.before);
         }
@@ -105,8 +103,8 @@ impl ListFile {
     }
 
     /// Whether a program wrote to a replaced file, which it had opened before.
-    pub(super) fn has_late_edit(&self) -> bool {
-        self.replaced.iter().any(|replaced| {
+    pub(super) fn has_late_edit(&mut self) -> bool {
+        self.replaced.iter_mut().any(|replaced| {
             replaced
                 .written_since()
                 .is_ok_and(|edit| edit.is_some_and(|edit| parse(&edit).is_some()))
@@ -116,7 +114,7 @@ impl ListFile {
     /// Takes edits that a program wrote to a replaced file.
     fn take_late_edits(&mut self, path: &Path) -> Result<(), FilesError> {
         let mut edits = Vec::new();
-        self.replaced.retain(|replaced| match replaced.written_since() {
+        self.replaced.retain_mut(|replaced| match replaced.written_since() {
             Ok(Some(edit)) if parse(&edit).is_some() => {
                 edits.push(edit);
                 false
@@ -125,8 +123,10 @@ impl ListFile {
         });
         let failed = || FilesError::file("write", path);
         for edit in edits {
-            let is_own = read(path)?.is_some_and(|now| now == self.written);
-            if is_own && swap::swap(path, &self.written, &edit).map_err(failed())?.is_some() {
+            let own = read(path)?.filter(|now| Some(blake3::hash(now)) == self.written);
+            if let Some(own) = own
+                && swap::swap(path, &own, &edit).map_err(failed())?.is_some()
+            {
                 continue;
             }
             let kept = swap::free_name(path);

@@ -79,7 +79,7 @@ impl State {
     }
 
     /// Whether the list was edited after it was replaced.
-    pub(super) fn has_late_edit(&self) -> bool {
+    pub(super) fn has_late_edit(&mut self) -> bool {
         self.list.has_late_edit()
     }
 

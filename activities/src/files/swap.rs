@@ -8,6 +8,7 @@ use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -28,20 +29,40 @@ pub struct Swapped {
 #[derive(Debug)]
 pub(crate) struct Displaced {
     file: File,
-    content: Vec<u8>,
+    digest: blake3::Hash,
+    /// Its change time at the last look, if a later change cannot have the same one.
+    settled: Option<SystemTime>,
 }
 
+/// The age from which no later change has the same change time: file systems count in ticks.
+const SETTLED: Duration = Duration::from_secs(2);
+
 impl Displaced {
+    fn new(file: File, content: &[u8]) -> Self {
+        Self { file, digest: blake3::hash(content), settled: None }
+    }
+
     /// The new content, if a program has written to the file since.
-    pub(crate) fn written_since(&self) -> io::Result<Option<Vec<u8>>> {
-        let length = self.file.metadata()?.len();
-        if length > LONGEST {
+    pub(crate) fn written_since(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let found = self.file.metadata()?;
+        let changed = change_time(&found);
+        if found.len() > LONGEST || (changed.is_some() && self.settled == changed) {
             return Ok(None);
         }
-        let mut now = vec![0; usize::try_from(length).unwrap_or_default()];
+        let mut now = vec![0; usize::try_from(found.len()).unwrap_or_default()];
         self.file.read_exact_at(&mut now, 0)?;
-        Ok((now != self.content).then_some(now))
+        if blake3::hash(&now) != self.digest {
+            return Ok(Some(now));
+        }
+        self.settled = changed.filter(|at| at.elapsed().is_ok_and(|passed| passed > SETTLED));
+        Ok(None)
     }
+}
+
+fn change_time(found: &Metadata) -> Option<SystemTime> {
+    let seconds = u64::try_from(found.ctime()).ok()?;
+    let nanoseconds = u32::try_from(found.ctime_nsec()).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds))
 }
 
 /// The moments at which tests edit the file.
@@ -77,7 +98,7 @@ fn swap_with(
         // The user has removed or moved the file.
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            let before = Displaced { file: now, content: read.to_owned() };
+            let before = Displaced::new(now, read);
             beside.persist(path)?;
             return Ok(Some(Swapped { written, before }));
         }
@@ -86,7 +107,7 @@ fn swap_with(
     at(Moment::Exchanged);
     let replaced = open(beside.path())?.and_then(|(mut file, _)| {
         let content = content_of(&mut file).ok().filter(|content| content == read)?;
-        Some(Displaced { file, content })
+        Some(Displaced::new(file, &content))
     });
     if let Some(before) = replaced {
         return Ok(Some(Swapped { written, before }));
@@ -257,8 +278,9 @@ mod tests {
         let list = folder.path().join("list");
         fs::write(&list, "read").unwrap();
         let mut editor = File::options().write(true).open(&list).unwrap();
-        let before = swap(&list, b"read", b"written").unwrap().unwrap().before;
+        let mut before = swap(&list, b"read", b"written").unwrap().unwrap().before;
         assert_eq!(before.written_since().unwrap(), None);
+        before.settled = change_time(&before.file.metadata().unwrap());
         editor.write_all(b"mine").unwrap();
         assert_eq!(before.written_since().unwrap().as_deref(), Some(&b"mine"[..]));
     }

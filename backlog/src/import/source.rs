@@ -29,7 +29,8 @@ pub(super) enum Source<'t> {
 
 /// Decodes a file: UTF-8, or UTF-16 with a byte order mark, which some shells write.
 pub fn decode(bytes: &[u8]) -> Result<String, ImportError> {
-    list::decode(bytes).map_err(|(at, line)| ImportError::NotText { at, line })
+    let text = list::decode(bytes).map_err(|(at, line)| ImportError::NotText { at, line })?;
+    Ok(text.into_owned())
 }
 
 impl<'t> Source<'t> {

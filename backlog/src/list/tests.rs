@@ -52,14 +52,14 @@ fn check_states(
         (id(name), EntryState { status, passes, last_tested: tested.map(str::to_owned) })
     };
     let states: BTreeMap<_, _> = states.iter().map(state).collect();
-    assert_eq!(list.set_states(&states, NOW), []);
+    assert!(list.set_states(&states, NOW));
     assert_eq!(list.to_text(), format!("{expected:#}\n"));
     assert_eq!(
         FeatureList::parse(&list.to_text()).unwrap().features(),
         list.features(),
         "the same when read again"
     );
-    assert_eq!(list.set_states(&states, "later"), []);
+    assert!(!list.set_states(&states, "later"));
     assert_eq!(list.to_text(), format!("{expected:#}\n"), "writing the same again changes nothing");
 }
 
@@ -247,7 +247,7 @@ fn states_are_written_in_the_shape_of_the_file() {
     );
     let mut list = list(&json!([{"id": "a", "name": "A"}]));
     let state = EntryState { status: Pending, passes: false, last_tested: None };
-    assert_eq!(list.set_states(&BTreeMap::from([(id("gone"), state)]), NOW), [id("gone")]);
+    assert!(!list.set_states(&BTreeMap::from([(id("gone"), state)]), NOW));
 }
 
 #[test]

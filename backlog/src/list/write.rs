@@ -1,6 +1,6 @@
 //! Writes states into the document. Changes only these keys.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
@@ -21,20 +21,15 @@ pub struct EntryState {
 }
 
 impl FeatureList {
-    /// Writes states into the document and returns the ids that have no entry in it.
+    /// Writes states into the document and returns whether that changed it.
     ///
     /// Touches `status`, `passes` and `last_tested`, in the spelling of the file, and if that
     /// changed anything and the list has a `meta`, its `lastModified`, which becomes `now` (RFC
     /// 3339). An entry that has `passes` but no status keeps it so. A word such as `done` stays
     /// when it means the status that is to be written.
-    pub fn set_states(
-        &mut self,
-        states: &BTreeMap<FeatureId, EntryState>,
-        now: &str,
-    ) -> Vec<FeatureId> {
+    pub fn set_states(&mut self, states: &BTreeMap<FeatureId, EntryState>, now: &str) -> bool {
         let tested_key = self.tested_key();
         let mut changed = false;
-        let mut found = 0;
         let written =
             entries_mut(&mut self.document, self.at).map_or(&mut [][..], Vec::as_mut_slice);
         for (entry, feature) in
@@ -43,7 +38,6 @@ impl FeatureList {
             let Some(state) = states.get(&feature.id) else {
                 continue;
             };
-            found += 1;
             changed |= write_state(entry, state, tested_key);
             let claim = claim(entry);
             (feature.status, feature.passes, feature.last_tested) =
@@ -52,11 +46,7 @@ impl FeatureList {
         if changed {
             self.touch_meta(now);
         }
-        if found == states.len() {
-            return Vec::new();
-        }
-        let known: HashSet<&FeatureId> = self.features.iter().map(|feature| &feature.id).collect();
-        states.keys().filter(|id| !known.contains(id)).cloned().collect()
+        changed
     }
 
     pub(super) fn written_priority(&self, priority: i64) -> Value {

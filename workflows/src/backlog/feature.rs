@@ -3,7 +3,7 @@
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// The id of a feature everywhere: in the list, the log, branches, worktrees and runs.
@@ -169,13 +169,13 @@ pub struct Feature {
     #[serde(default)]
     pub priority: i64,
     /// Acceptance criteria, for an agent to read.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "exact")]
     pub acceptance_criteria: Vec<String>,
     /// Features that must pass before this one begins.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "exact")]
     pub depends_on: Vec<FeatureId>,
     /// The acceptance checks.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "exact")]
     pub checks: Vec<Check>,
     /// The claimed status.
     #[serde(default)]
@@ -192,6 +192,15 @@ pub struct Feature {
     /// The keys of its list entry that Longhaul does not read, for an agent.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
+}
+
+/// Reads a list without the room that a growing one reserves: a backlog has many short lists.
+fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
+    let mut elements = Vec::deserialize(deserializer)?;
+    elements.shrink_to_fit();
+    Ok(elements)
 }
 
 impl Feature {

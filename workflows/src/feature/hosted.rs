@@ -14,7 +14,7 @@ use crate::session::{
 };
 
 use super::Work;
-use super::note::Note;
+use crate::note::Note;
 use crate::settings::Driver;
 
 /// How long a successor may take to acknowledge its package.

@@ -1,20 +1,11 @@
 //! Notes of people to a running feature: the agent receives them in its next session.
 
 use longhaul_engine::{Context, Filter, Received, Stop};
-use serde::{Deserialize, Serialize};
 
 use crate::finding::SteeringRefused;
+use crate::note::Note;
 
 use super::{Edited, Work};
-
-/// The signal `note`: a text for the agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note(pub String);
-
-impl Note {
-    /// The name of the signal.
-    pub const SIGNAL: &'static str = "note";
-}
 
 impl Work {
     /// The filter of a wait: its own signal, notes and edits. Answers to other requests stay in the

@@ -3,7 +3,6 @@
 use longhaul_engine::payload::PayloadError;
 use longhaul_engine::{Activity, Payload};
 
-use super::text::{counted, last_lines, short, some_of, took};
 use super::{Entry, Kind};
 use crate::contracts::{
     Block, CallModel, CheckBase, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land,
@@ -15,6 +14,7 @@ use crate::contracts::{
 use crate::projection::{RunView, Step};
 use crate::prompt;
 use crate::session::step;
+use crate::text::{counted, last_lines, short, some_of, took};
 
 /// Whether an activity is the agent of a session.
 pub(super) fn is_session(name: &str) -> bool {

@@ -52,17 +52,6 @@ impl From<String> for SyncRequest {
     }
 }
 
-/// Published under [`Skipped::KEY`]: the last ignored signal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
-    /// The name of the signal.
-    pub signal: String,
-    /// The run that sent it; `None`: a person or a program.
-    pub from: Option<RunId>,
-    /// The reason.
-    pub reason: String,
-}
-
 /// The content of the signal `held`; published under [`HeldRuns::KEY`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldRuns {
@@ -73,11 +62,6 @@ pub struct HeldRuns {
 impl HeldRuns {
     /// The key under which it is published.
     pub const KEY: &'static str = "held";
-}
-
-impl Skipped {
-    /// The key under which it is published.
-    pub const KEY: &'static str = "skipped_signal";
 }
 
 impl Order {

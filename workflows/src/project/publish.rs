@@ -7,9 +7,9 @@ use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::finding::Findings;
 
 use super::ledger;
-use super::order::Skipped;
 use super::state::ProjectRun;
 use super::view::{BacklogView, FeatureView, Phase, ProjectSummary};
+use crate::finding::Skipped;
 
 impl ProjectRun {
     /// Publishes the changed features, then the project.

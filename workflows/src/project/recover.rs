@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use longhaul_engine::{Payload, RequestedBy};
 
+use super::published::ProjectView;
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
-use crate::projection::ProjectView;
 
 use super::state::{ProjectInput, Record, Snapshot};
 use super::view::FeatureView;

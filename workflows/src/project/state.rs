@@ -17,12 +17,12 @@ use crate::settings::Settings;
 use super::admission::Admissions;
 use super::list::RemovedFeature;
 use super::marks::DueMarks;
-use super::order::Skipped;
 use super::queue::MergeQueue;
 use super::regression;
 use super::rollback::Rollback;
 use super::runs::ActiveRun;
 use super::view::ProjectSummary;
+use crate::finding::Skipped;
 
 /// Input of the project workflow: the project, and its state across a continue-as-new.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use crate::contracts::{
     HookEvent, McpTool, SessionEnding, SessionReport, Summary, ToolCall, ToolOutcome, ToolUse,
     UseTool,
 };
-use crate::feature::Note;
+use crate::note::Note;
 
 use super::tools::{NoteKind, ToolArgs};
 use super::{Session, SessionPhase, SessionStart, SessionWorkflow};

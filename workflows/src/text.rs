@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 /// Joins paragraphs, without empty ones.
-pub(super) fn paragraphs(parts: &[&str]) -> String {
+pub(crate) fn paragraphs(parts: &[&str]) -> String {
     let parts: Vec<&str> =
         parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).collect();
     parts.join("\n\n")
@@ -26,19 +26,19 @@ pub fn short(commit: &str) -> &str {
 }
 
 /// The items with commas; of many only the first ones.
-pub(super) fn some_of(items: &[String]) -> String {
+pub(crate) fn some_of(items: &[String]) -> String {
     const SHOWN: usize = 20;
     let shown = items.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     if items.len() > SHOWN { format!("{shown} and {} more", items.len() - SHOWN) } else { shown }
 }
 
 /// A duration.
-pub(super) fn took(milliseconds: u64) -> String {
+pub(crate) fn took(milliseconds: u64) -> String {
     format!("{:.1} s", std::time::Duration::from_millis(milliseconds).as_secs_f64())
 }
 
 /// The last lines of an output.
-pub(super) fn last_lines(output: &str) -> String {
+pub(crate) fn last_lines(output: &str) -> String {
     const LINES: usize = 20;
     let lines: Vec<&str> = output.trim_end().lines().collect();
     lines[lines.len().saturating_sub(LINES)..].join("\n")
