@@ -9,7 +9,8 @@ fn two_features() -> World {
 }
 
 fn is_followed(world: &World) {
-    assert_eq!(world.project.landed("main").len(), 2);
+    let list = world.project.git(&["show", "main:feature_list.json"]);
+    assert_eq!(list.matches("\"passes\": true").count(), 2);
     for file in ["parser.txt", "table.txt"] {
         assert!(world.project.read(file).contains("finished"), "{file}");
     }
@@ -73,4 +74,50 @@ fn a_filter_is_warned_of_and_its_changes_block_no_landing() {
     world.project.git(&["commit", "--quiet", "--message", "More", "feature_list.json"]);
     world.run().exits(3).says("uncommitted changes in parser.txt;");
     assert_eq!(world.project.read("parser.txt"), "finished, and edited\n");
+}
+
+/// Work that waits on `longhaul/next` because of the user's edit, which is then committed.
+fn committed_over_waiting_work(check: &str) -> World {
+    let world = two_features();
+    let list = world.project.read("feature_list.json");
+    assert!(list.contains("\"checks\""));
+    let mut list: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let entries = if list.is_array() { &mut list } else { &mut list["features"] };
+    for entry in entries.as_array_mut().unwrap() {
+        entry["checks"].as_array_mut().unwrap().push(check.into());
+    }
+    world.project.write("feature_list.json", &list.to_string());
+    world.project.write("notes.txt", "NOTES\n");
+    world.project.commit("Notes");
+    world.project.write("notes.txt", "edited\n");
+    // Git would move the branch beside this edit; Longhaul does not.
+    world.run().exits(3).says("uncommitted changes in notes.txt");
+    world.project.git(&["commit", "--quiet", "--message", "Edit", "notes.txt"]);
+    world
+}
+
+#[test]
+fn work_that_waits_lands_after_the_user_has_committed() {
+    let world = committed_over_waiting_work("true");
+    let sessions = world.project.marks().len();
+    world.run().exits(0);
+    is_followed(&world);
+    assert_eq!(world.project.read("notes.txt"), "edited\n");
+    assert_eq!(world.project.git(&["status", "--porcelain"]), "");
+    assert_eq!(world.project.marks().len(), sessions, "no further session was paid");
+    assert_eq!(world.project.git(&["branch", "--list", "longhaul/*"]), "");
+}
+
+#[test]
+fn a_merge_with_a_commit_of_the_user_lands_only_if_all_waiting_work_passes_on_it() {
+    let world = committed_over_waiting_work("! grep -q edited notes.txt");
+    world.run().exits(1);
+    for file in ["parser.txt", "table.txt"] {
+        assert!(world.project.git(&["ls-tree", "main", file]).is_empty(), "{file} is not on main");
+    }
+    world.project.write("notes.txt", "again\n");
+    world.project.git(&["commit", "--quiet", "--message", "Mend", "notes.txt"]);
+    world.call("resume --filter status=blocked --yes");
+    world.run().exits(0);
+    is_followed(&world);
 }

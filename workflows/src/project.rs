@@ -20,6 +20,7 @@ mod runs;
 mod state;
 mod sync;
 mod view;
+mod waiting;
 
 use async_trait::async_trait;
 use longhaul_engine::{
@@ -113,18 +114,25 @@ impl ProjectRun {
         }
         self.roll_back(context).await?;
         self.admit(context).await?;
+        self.start_next(context).await?;
+        while let Some((run, lease)) = self.next_lease() {
+            context.signal(run, MergeLease::GRANTED, &lease).await?;
+        }
+        if self.waits_on_next.is_some() && self.is_idle() && !self.followed {
+            self.follow(context).await?;
+            self.start_next(context).await?;
+        }
+        Ok(())
+    }
+
+    /// Starts the features that may begin.
+    async fn start_next(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         while let Some(feature) = self.next_to_start() {
             let brief = self.brief(&feature)?;
             let run = self.begin(&feature)?;
             let input = Payload::of(&brief);
             let labels = self.labels.clone();
             context.start(Child { run, workflow: FeatureWorkflow::NAME, input, labels }).await?;
-        }
-        while let Some((run, lease)) = self.next_lease() {
-            context.signal(run, MergeLease::GRANTED, &lease).await?;
-        }
-        if self.waits_on_next.is_some() && self.is_idle() && !self.followed {
-            self.follow(context).await?;
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ impl Repository {
                 Some(format!("`{NEXT}` is ahead of `{}` in {}", input.target, self.root.display()))
             }
         };
-        Ok(Probe::Landed(Landed { target_commit, waits_on_next, outside: Vec::new() }))
+        Ok(Probe::Landed(Landed::at(target_commit, waits_on_next)))
     }
 
     async fn has_landed(&self, target: &str, commit: &str) -> Result<bool, Failure> {
@@ -78,22 +78,24 @@ impl Repository {
         let tip = match self.tip_state(target).await? {
             TipState::Target(tip) | TipState::Next(tip) => tip,
             TipState::Both { .. } => {
-                // No gate has passed on a merge of both; the next feature to land merges them and
-                // runs its gates on the result.
-                let waits_on_next = Some(match self.tip(target, Some(list_file)).await {
-                    Ok(_) => format!(
-                        "`{target}` has moved on by itself; `{NEXT}` joins it when the next \
-                         feature lands, or when you `git merge {NEXT}` on `{target}`"
+                // No gate has passed on a merge of both.
+                let (can_merge, reason) = match self.tip(target, Some(list_file)).await {
+                    Ok(_) => (
+                        true,
+                        format!(
+                            "`{target}` has moved on meanwhile; the merge with `{NEXT}` lands once \
+                             the gates pass on it: run again, or `git merge {NEXT}` on `{target}`"
+                        ),
                     ),
-                    Err(Failure { kind: FailureKind::Terminal, message, .. }) => message,
+                    Err(Failure { kind: FailureKind::Terminal, message, .. }) => (false, message),
                     Err(failure) => return Err(failure),
-                });
-                return Ok(Landed { target_commit, waits_on_next, outside: Vec::new() });
+                };
+                return Ok(Landed { can_merge, ..Landed::at(target_commit, Some(reason)) });
             }
         };
         if target_commit == tip {
             self.drop_next(target).await?;
-            return Ok(Landed { target_commit: tip, waits_on_next: None, outside: Vec::new() });
+            return Ok(Landed::at(tip, None));
         }
         self.move_target(target, &tip, list_file).await
     }
@@ -117,7 +119,7 @@ impl Repository {
             Moved::Yes => {
                 self.drop_next(target).await?;
                 let target_commit = self.target_commit(target).await?;
-                Ok(Landed { target_commit, waits_on_next: None, outside: Vec::new() })
+                Ok(Landed::at(target_commit, None))
             }
             Moved::Blocked(reason) => {
                 let next = self.commit_of(&head_ref(NEXT)).await?;
@@ -125,7 +127,7 @@ impl Repository {
                     self.move_next(next.as_deref(), to).await?;
                 }
                 let waits = format!("{reason}, then run again, or `git merge {NEXT}`");
-                Ok(Landed { target_commit: from, waits_on_next: Some(waits), outside: Vec::new() })
+                Ok(Landed::at(from, Some(waits)))
             }
         }
     }

@@ -371,7 +371,7 @@ impl World {
                 |_: &FollowInput| String::new(),
                 |state, _, _| {
                     let target_commit = state.target.clone();
-                    Ok(Landed { target_commit, waits_on_next: None, outside: Vec::new() })
+                    Ok(Landed::at(target_commit, None))
                 },
             ))
             .with::<CloseWorktree>(self.does::<CloseWorktree, _, _>(
@@ -465,7 +465,7 @@ fn land(state: &mut State, input: &LandInput, run: &RunId) -> Result<Landed, Fai
         state.landed.push(run.to_string());
     }
     state.target.clone_from(&input.commit);
-    Ok(Landed { target_commit: input.commit.clone(), waits_on_next: None, outside: Vec::new() })
+    Ok(Landed::at(input.commit.clone(), None))
 }
 
 /// A feature with one check.

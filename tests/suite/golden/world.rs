@@ -372,7 +372,7 @@ impl World {
 
     fn land(&self, input: &LandInput) -> Landed {
         self.tip.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&input.commit);
-        Landed { target_commit: input.commit.clone(), waits_on_next: None, outside: Vec::new() }
+        Landed::at(input.commit.clone(), None)
     }
 }
 

@@ -277,9 +277,20 @@ pub struct Landed {
     pub target_commit: String,
     /// Why finished work waits on `longhaul/next`; `None`: none waits.
     pub waits_on_next: Option<String>,
+    /// Whether the target and `longhaul/next` have both moved, and can be merged without a conflict.
+    /// No gate has passed on that merge.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub can_merge: bool,
     /// Branches moved by other programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outside: Vec<OutsideChange>,
+}
+
+impl Landed {
+    /// A landing on the target, or on `longhaul/next` with the reason.
+    pub fn at(target_commit: String, waits_on_next: Option<String>) -> Self {
+        Self { target_commit, waits_on_next, can_merge: false, outside: Vec::new() }
+    }
 }
 
 impl Land {

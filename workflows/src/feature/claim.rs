@@ -36,7 +36,7 @@ pub(super) async fn judge(
         let setup = context.call::<RunSetup>(work.merged_setup(&tip.worktree, &tip.commit)).await?;
         let mut failed = setup.failed().cloned();
         if failed.is_none() {
-            let checks = work.gates_of_claim(&tip.worktree, &tip.commit);
+            let checks = work.gates_of_claim(&tip.worktree, &tip.commit, &lease);
             failed = notice::checks(context, work, checks).await?.failed().cloned();
         }
         if let Some(failed) = failed {

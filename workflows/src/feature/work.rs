@@ -158,10 +158,17 @@ impl Work {
     }
 
     /// The gates of a claim, which run on the target: a target with a failing baseline is not done.
-    /// They always run, because the claim is in doubt.
-    pub(super) fn gates_of_claim(&self, worktree: &str, commit: &str) -> ChecksInput {
+    /// They always run, because the claim is in doubt. Those of other features run where work of
+    /// theirs lands with it.
+    pub(super) fn gates_of_claim(
+        &self,
+        worktree: &str,
+        commit: &str,
+        lease: &MergeLease,
+    ) -> ChecksInput {
         let mut checks = self.own_checks();
         add(&mut checks, &self.input.settings.baseline);
+        add(&mut checks, &lease.regression);
         ChecksInput { repeat: true, ..self.checks(worktree, commit, checks) }
     }
 

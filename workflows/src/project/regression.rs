@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::backlog::{Check, FeatureState};
+use crate::backlog::{Check, FeatureId, FeatureState};
 use crate::feature::MergeRequest;
 use crate::settings::Regression;
 
@@ -11,16 +11,18 @@ use super::state::ProjectRun;
 /// The checks of finished features to repeat on the merged result, without duplicate commands.
 pub(super) fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<Check> {
     let scope = memory.settings.merge.regression;
-    if scope == Regression::None {
-        return Vec::new();
-    }
+    let waiting: BTreeSet<_> = memory.waiting().into_iter().collect();
+    let checks_waiting = waiting.contains(&request.feature);
     let touched: BTreeSet<&str> = request.files.iter().map(String::as_str).collect();
-    let could_break = |id: &crate::backlog::FeatureId| {
-        let record = memory.records.get(id);
-        scope == Regression::All
-            || record.is_some_and(|record| {
-                record.files.iter().any(|file| touched.contains(file.as_str()))
-            })
+    let could_break = |id: &FeatureId| match scope {
+        _ if checks_waiting && waiting.contains(id) => true,
+        // A claim changes no files.
+        Regression::All => !touched.is_empty(),
+        Regression::Touched => memory
+            .records
+            .get(id)
+            .is_some_and(|record| record.files.iter().any(|file| touched.contains(file.as_str()))),
+        Regression::None => false,
     };
     let mut known = BTreeSet::new();
     let passed = memory.backlog.iter().filter(|(_, state)| **state == FeatureState::Passed);

@@ -90,7 +90,7 @@ impl ProjectRun {
 
     /// Features undone on the target become pending; their dependents become claims.
     fn undo(&mut self, undone: &[FeatureId]) {
-        self.waits_on_next = None;
+        self.take_waits(None);
         for id in undone {
             let record = self.record(id);
             let was_blocked = matches!(record.state, FeatureState::Blocked(_));

@@ -33,6 +33,7 @@ struct ReportedPass {
     files: Vec<String>,
     checks: Vec<Check>,
     by_claim: bool,
+    waits: bool,
 }
 
 impl ProjectRun {
@@ -140,9 +141,10 @@ impl ProjectRun {
                 checks,
                 claim,
             }) => {
-                self.waits_on_next = waits_on_next;
                 self.note_progress(feature, &progress);
-                self.pass(feature, ReportedPass { commit, files, checks, by_claim: claim });
+                let waits = waits_on_next.is_some();
+                self.pass(feature, ReportedPass { commit, files, checks, by_claim: claim, waits });
+                self.take_waits(waits_on_next);
             }
             Ok(FeatureOutcome::Blocked { reason, over_limit, progress, .. }) => {
                 self.note_progress(feature, &progress);
@@ -168,15 +170,19 @@ impl ProjectRun {
 
     /// A feature passes if the passed checks are those of the list; else the pass is a claim.
     fn pass(&mut self, id: &FeatureId, pass: ReportedPass) {
-        let ReportedPass { commit, files, checks, by_claim } = pass;
+        let ReportedPass { commit, files, checks, by_claim, waits } = pass;
         let feature = self.backlog.feature(id);
         let is_for_these = feature
             .is_none_or(|feature| self.settings.gates.iter().chain(&feature.checks).eq(&checks));
         let record = self.record(id);
-        record.commit = Some(commit.clone());
+        // Work that waited was checked again on a merge with the target: its own commit counts.
+        if !(record.waits && by_claim) {
+            record.commit = Some(commit.clone());
+            record.by_claim = by_claim;
+        }
+        record.waits = waits;
         record.used = Resources::default();
         record.claimed = !is_for_these;
-        record.by_claim = by_claim;
         record.invalidated = None;
         record.called_done = false;
         if !files.is_empty() {

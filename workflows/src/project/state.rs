@@ -86,6 +86,9 @@ pub(super) struct Record {
     /// It passed as claimed, without landing anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) by_claim: bool,
+    /// Its work waits on `longhaul/next`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) waits: bool,
     /// The number of its first run, if an earlier feature had its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) anew: Option<u32>,

@@ -78,7 +78,12 @@ impl ProjectRun {
         };
         self.followed = true;
         match context.call::<Follow>(input).await {
-            Ok(landed) => self.waits_on_next = landed.waits_on_next,
+            Ok(landed) => {
+                self.take_waits(landed.waits_on_next);
+                if landed.can_merge {
+                    self.check_merge();
+                }
+            }
             Err(Stop::Failed(failure)) => self.waits_on_next = Some(failure.message),
             Err(stop) => return Err(stop),
         }
