@@ -4,7 +4,8 @@ use longhaul_engine::Failure;
 
 use super::files;
 use super::list;
-use super::names::{NEXT, PROGRESS_FILE, head_ref};
+use super::names::{NEXT, head_ref};
+use super::protected::is_own;
 use super::refs::{NewCommit, Repository};
 
 /// The target and `longhaul/next`, and which of them is ahead.
@@ -136,7 +137,7 @@ impl Repository {
         list_file: Option<&str>,
     ) -> Result<Option<String>, Failure> {
         let is_list = list_file == Some(path);
-        if !is_list && path != PROGRESS_FILE {
+        if !is_list && !is_own(path.as_bytes()) {
             return Ok(None);
         }
         let versions = (self.file_in(target, path).await?, self.file_in(next, path).await?);
@@ -152,7 +153,7 @@ impl Repository {
         }
     }
 
-    async fn time_of(&self, commit: &str) -> Result<i64, Failure> {
+    pub(super) async fn time_of(&self, commit: &str) -> Result<i64, Failure> {
         let text = self
             .git()
             .args(["log", "-1", "--no-show-signature", "--format=%ct", commit])
