@@ -20,6 +20,7 @@ mod filters;
 mod guard;
 mod hang;
 mod head;
+mod history;
 mod init;
 mod interrupted;
 mod land;

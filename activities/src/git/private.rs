@@ -151,8 +151,9 @@ impl Repository {
         }
     }
 
-    /// Fetches a commit of a private repository into the project's objects. An unreadable one is
-    /// reported and skipped: after a power cut, the private repository may be damaged.
+    /// Fetches a commit of a private repository into the project's objects; its history has an
+    /// ancestor in common with the project's. An unreadable one is reported and skipped: after a
+    /// power cut, the private repository may be damaged.
     async fn fetched(
         &self,
         tree: &Tree,
@@ -164,7 +165,7 @@ impl Repository {
             return Ok(Some(commit.to_owned()));
         }
         if self.commit_of(commit).await?.is_some() {
-            return Ok(Some(commit.to_owned()));
+            return self.with_history(tree, commit).await.map(Some);
         }
         let [of_branch, of_head] = fetched_refs(&tree.name());
         let fetched = if name == "HEAD" { of_head } else { of_branch };
@@ -188,7 +189,10 @@ impl Repository {
             return Ok(None);
         }
         // The ref may have moved since it was read.
-        self.commit_of(&fetched).await
+        match self.commit_of(&fetched).await? {
+            Some(commit) => self.with_history(tree, &commit).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Brings a tree to a commit with a matching private repository; recreates the tree if it is
