@@ -257,6 +257,8 @@ impl Git {
             .env("GIT_LITERAL_PATHSPECS", "1");
         // A replace ref would show other content under the name of a commit whose gates passed.
         command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null");
+        // For a missing object, git would run programs that the configuration of a remote names.
+        command.env("GIT_NO_LAZY_FETCH", "1");
         command.env("LC_ALL", "C").envs(self.env.iter().map(|(name, value)| (name, value)));
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         command

@@ -37,6 +37,7 @@ mod open;
 mod outside;
 mod own_files;
 mod owner;
+mod partial;
 mod plumbing;
 mod private;
 mod protected;
@@ -82,6 +83,7 @@ pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
 pub use names::feature_run;
 pub use owner::{DataDirectory, Ownership, other_owner, own};
+pub use partial::{fetch_missing, missing_objects};
 use refs::Repository;
 pub(crate) use repository::refuse_own_branch;
 pub(crate) use repository::tip_of;
@@ -206,6 +208,7 @@ impl GitHandlers {
         let repository = Repository {
             reader: Reader::new(&root, &common),
             ancestry: Arc::default(),
+            complete: Arc::default(),
             root,
             common,
             worktrees: data_dir.join("worktrees").join(name),

@@ -97,11 +97,10 @@ impl Tree {
         match read_ref(&dir.join(name)) {
             Ok(Some(commit)) if is_plain && is_object_name(&commit) => Ok(Some(commit)),
             _ => {
+                // Not `^{commit}`: git would look for the object, and could fetch a missing one from
+                // a remote of the agent's.
                 let git = Git::at(&self.path).reading(&self.path).env("GIT_DIR", &dir);
-                let answer = git
-                    .args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])
-                    .finish()
-                    .await?;
+                let answer = git.args(["rev-parse", "--verify", "--quiet", name]).finish().await?;
                 Ok((answer.code() == Some(0)).then(|| answer.text()))
             }
         }
@@ -290,6 +289,10 @@ impl Repository {
         text.push_str(&format!("[user]\n\tname = {}\n\temail = {}\n", quoted(name), quoted(email)));
         for (remote, url) in self.plumbing.remotes() {
             text.push_str(&format!("[remote {}]\n\turl = {}\n", quoted(remote), quoted(url)));
+            if self.plumbing.promisors().contains(remote) {
+                // The files of older commits may be missing.
+                text.push_str("\tpromisor = true\n\tpartialclonefilter = blob:none\n");
+            }
         }
         text
     }

@@ -29,16 +29,18 @@ impl TipState {
 }
 
 impl Repository {
-    /// The commit of the target branch. A missing branch is waited for: a person moves or renames it,
+    /// The commit of the target branch, with all its files. A missing branch is waited for: a person moves or renames it,
     /// and no work is given up for that.
     pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
-        self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
+        let commit = self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
             Failure::machine(format!(
                 "there is no branch `{target}` in {}; make it, or set `target` under [project] in \
                  longhaul.toml",
                 self.root.display()
             ))
-        })
+        })?;
+        self.complete(&commit).await?;
+        Ok(commit)
     }
 
     pub(super) async fn tip_state(&self, target: &str) -> Result<TipState, Failure> {
