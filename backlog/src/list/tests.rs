@@ -362,7 +362,10 @@ fn a_list_in_utf_16_is_read() {
         assert_eq!(FeatureList::from_bytes(&bytes).unwrap().features()[0].name, "Größe");
     }
     let error = FeatureList::from_bytes(b"{\n\xff").unwrap_err().to_string();
-    assert!(error.contains("neither UTF-8 nor UTF-16 text (line 2"), "{error}");
+    assert!(
+        error.contains("neither UTF-8 nor UTF-16 text, or has a NUL character (line 2"),
+        "{error}"
+    );
 }
 
 #[test]
