@@ -75,6 +75,7 @@ use longhaul_workflows::contracts::{
 };
 
 pub use checkpoint::{Keep, Kept};
+pub use command::belong_to;
 pub use damage::{Damage, find_damage, repair};
 pub use filters::filters_in_force;
 pub use init::{commit_files, has_commit, make_repository};
