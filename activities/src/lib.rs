@@ -8,6 +8,7 @@ pub mod git;
 mod machine;
 pub mod mcp;
 pub mod model;
+pub mod nul;
 pub mod prices;
 pub mod process;
 pub mod project;

@@ -13,6 +13,7 @@ use longhaul_workflows::settings::{EnvSource, Settings};
 use crate::files::placed::{self, LONGEST, LONGEST_SETTINGS, Links};
 use crate::git;
 use crate::machine;
+use crate::nul;
 
 /// The settings file of a project.
 pub const SETTINGS_FILE: &str = "longhaul.toml";
@@ -115,7 +116,11 @@ pub fn settings(root: &Path) -> Result<Settings, Failure> {
             Failure::terminal(format!("there is no {SETTINGS_FILE} in {}", root.display()));
         return Err(missing.with_code(NO_SETTINGS));
     };
-    toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))
+    let settings =
+        toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))?;
+    nul::refuse_in_toml(&text)
+        .map_err(|error| Failure::terminal(format!("{}: {error}", path.display())))?;
+    Ok(settings)
 }
 
 /// The error in a settings file, with its line number. The line is not quoted: it may hold a

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
+use crate::nul;
+
 /// Reads a file that may be absent.
 ///
 /// # Errors
@@ -21,5 +23,6 @@ pub(crate) fn load<T: DeserializeOwned + Default>(
         Err(error) => return Err(format!("{shown} cannot be read: {error}")),
     };
     let read = toml::from_str::<T>(&text).map_err(|error| error.to_string());
+    let read = read.and_then(|read| nul::refuse_in_toml(&text).map(|()| read));
     read.and_then(checked).map_err(|error| format!("{shown} is wrong: {}", error.trim()))
 }

@@ -6,7 +6,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// Parses a document. Unlike `serde_json`, it refuses an object that has a key twice: which of the
-/// values is meant is unknown, and a dropped check would be a false pass.
+/// values is meant is unknown, and a dropped check would be a false pass. It refuses NUL characters,
+/// too: they can be in no command, no variable and no name of a file.
 pub(crate) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let document = reader.deserialize_any(Document)?;
@@ -53,7 +54,8 @@ impl<'de> Visitor<'de> for Document {
         Ok(value.into())
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        without_nul(value)?;
         Ok(value.into())
     }
 
@@ -68,6 +70,7 @@ impl<'de> Visitor<'de> for Document {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         while let Some(key) = access.next_key::<String>()? {
+            without_nul(&key)?;
             if object.contains_key(&key) {
                 let twice = format!("the key `{key}` is twice in one object: remove one of them");
                 return Err(A::Error::custom(twice));
@@ -76,4 +79,9 @@ impl<'de> Visitor<'de> for Document {
         }
         Ok(Value::Object(object))
     }
+}
+
+fn without_nul<E: serde::de::Error>(text: &str) -> Result<(), E> {
+    let nul = "a text has a NUL character (`\\u0000`): remove it";
+    if text.contains('\0') { Err(E::custom(nul)) } else { Ok(()) }
 }

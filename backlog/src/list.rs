@@ -71,7 +71,7 @@ impl FeatureList {
         let text = decode(bytes).map_err(|(_, line)| ListError::NotJson {
             line,
             column: 0,
-            reason: "it is neither UTF-8 nor UTF-16 text".to_owned(),
+            reason: "it is neither UTF-8 nor UTF-16 text, or has a NUL character".to_owned(),
         })?;
         Self::parse(&text)
     }

@@ -93,6 +93,7 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
             "ended a leftover of a dead owner"
         );
     }
+    git::belong_to(data_dir);
     leftovers::remove(data_dir);
     let git = git::GitHandlers::new(data_dir);
     let options = Options {

@@ -96,6 +96,8 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     }
     Backlog::new(loaded.features)
         .map_err(|error| RequestError::refused(format!("{list}: {error}")))?;
+    // Before any session is paid for.
+    git::fetch_missing(root, &loaded.target).await.map_err(refusal)?;
     git::exclude_own_files(root).await.map_err(failed)?;
     let filters = git::filters_in_force(root).await.map_err(refusal)?.into_iter();
     let filters = filters.map(|(what, remedy)| format!("{what}; {remedy}"));

@@ -55,16 +55,15 @@ pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
         .push(tokio::spawn(watch_list(Arc::clone(service), run, root, known)).abort_handle());
 }
 
-/// Writes the files of all projects a last time before the process exits.
-pub(crate) async fn refresh_all(service: &Service) {
-    let roots = |(run, engaged): (&RunId, &ServedProject)| (run.clone(), engaged.root.clone());
-    let engaged: Vec<_> = service.lock_engaged().iter().map(roots).collect();
-    for (run, root) in engaged {
-        refresh(&mut Projector::new(Arc::clone(&service.store), run, root)).await;
+/// Stops serving all projects before the process exits: a task that still wrote when it exits would
+/// report files that are current.
+pub(crate) async fn disengage_all(service: &Service) {
+    for run in service.engaged() {
+        disengage(service, &run).await;
     }
 }
 
-/// Stops serving an idle project.
+/// Stops serving an idle project, and writes its files a last time.
 pub(crate) async fn disengage(service: &Service, run: &RunId) {
     let Some(engaged) = service.lock_engaged().remove(run) else { return };
     engaged.tasks.iter().for_each(AbortHandle::abort);
@@ -187,5 +186,25 @@ async fn watch_list(service: Arc<Service>, run: RunId, root: PathBuf, mut known:
             tracing::warn!("cannot take up the edited list of {run}: {error}");
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[tokio::test]
+    async fn nothing_writes_files_after_a_stop() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        let service = crate::open(&home, Limits { agents: 1, checks: 1 }).await.unwrap();
+        let run = RunId::new("shop-1a2b3c").unwrap();
+        engage(&service, run.clone(), dir.path().to_owned()).await;
+        let tasks = service.lock_engaged()[&run].tasks.clone();
+        service.stop().await;
+        tokio::task::yield_now().await;
+        assert_eq!((service.engaged(), tasks.len()), (vec![], 3));
+        assert!(tasks.iter().all(AbortHandle::is_finished));
     }
 }

@@ -267,7 +267,7 @@ impl Service {
         if let Some(engine) = &self.engine {
             engine.stop().await;
         }
-        served::refresh_all(self).await;
+        served::disengage_all(self).await;
         self.release_work_trees().await;
     }
 

@@ -8,7 +8,7 @@ use longhaul_workflows::feature::{
     Approval, Edited, FeatureWorkflow, MergeLease, MergeRequest, Note,
 };
 use longhaul_workflows::finding::SteeringRefused;
-use longhaul_workflows::project::{Forked, ProjectWorkflow, Rollback, signal};
+use longhaul_workflows::project::{Forked, ProjectWorkflow, Rollback, SyncRequest, signal};
 use longhaul_workflows::session::{
     ANSWER, HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionWorkflow,
 };
@@ -30,8 +30,10 @@ struct InternalSignal {
 const PROJECT: &[OpenSignal] = &[
     OpenSignal {
         name: signal::SYNC,
-        shape: "a text, its id",
-        is_readable: |payload| payload.read::<String>().is_ok(),
+        shape: r#"a text, its id, or {"id": TEXT, "only": ["FEATURE", ...]}"#,
+        is_readable: |payload| {
+            payload.read::<SyncRequest>().is_ok() || payload.read::<String>().is_ok()
+        },
     },
     OpenSignal {
         name: signal::RELOAD,
@@ -184,6 +186,8 @@ mod tests {
         );
         expect("project", "unblock", &json!(7), Some(r#""FEATURE""#));
         expect("project", "sync", &json!("now"), None);
+        expect("project", "sync", &json!({"id": "now", "only": ["login"]}), None);
+        expect("project", "sync", &json!({"id": "now", "only": ["../up"]}), Some(r#""only""#));
         expect("project", "halt", &Value::Null, Some(r#"{"by": TEXT, "why": TEXT}"#));
         expect(
             "project",

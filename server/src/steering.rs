@@ -1,5 +1,6 @@
 //! Delivers orders to runs: finds the runs, validates the order, sends the message.
 
+use futures_util::future::join_all;
 use longhaul_engine::{
     MessageBody, Payload, RequestedBy, RunId, RunReader, Status, StoreError, Summary,
 };
@@ -47,9 +48,14 @@ impl Service {
         // No project may begin between the order to the batch and those to its projects.
         let _steering = self.batches.steering.lock().await;
         let mut delivered = self.steer_one(steer, summary).await?;
-        for target in self.begun(&steer.target).await? {
-            let Some(summary) = self.store.summary(&target).await? else { continue };
-            match self.steer_one(&Steer { target, ..steer.clone() }, summary).await {
+        let projects = self.begun(&steer.target).await?.into_iter().map(async |target| {
+            let Some(summary) = self.store.summary(&target).await? else {
+                return Ok(Delivered { runs: Vec::new() });
+            };
+            self.steer_one(&Steer { target, ..steer.clone() }, summary).await
+        });
+        for outcome in join_all(projects).await {
+            match outcome {
                 Ok(more) => delivered.runs.extend(more.runs),
                 // A project that is over, or in that state already, needs no order.
                 Err(

@@ -1,6 +1,8 @@
 //! Locks that a killed git left: none of them keeps a feature from coming to its end.
 
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use longhaul_tests::project::plain;
@@ -9,7 +11,7 @@ use longhaul_tests::wait::until;
 use crate::world::World;
 
 /// A lock that nobody holds, as old as that.
-fn lock(world: &World, name: &str, age: Duration) -> std::path::PathBuf {
+fn lock(world: &World, name: &str, age: Duration) -> PathBuf {
     let path = world.project.root().join(".git").join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     File::create(&path).unwrap().set_modified(SystemTime::now() - age).unwrap();
@@ -121,4 +123,28 @@ fn what_our_own_git_left_in_the_checkout_is_put_right_by_the_next_run() {
     let mut landed = world.project.landed("main");
     landed.sort();
     assert_eq!(landed, ["parser", "table"]);
+}
+
+/// The first git that fills a work tree waits; the others work as always.
+const SLOW_GIT: &str = "#!/bin/sh\nPATH=${PATH#*:}\n\
+case \"$*\" in *' read-tree '*) if mkdir 'PLACE/held' 2>/dev/null; then\n\
+    while :; do sleep 0.05; done\nfi ;; esac\nexec git \"$@\"\n";
+
+#[test]
+fn a_git_that_outlives_its_owner_is_ended_by_the_next_one() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let place = world.project.place();
+    fs::create_dir(place.join("bin")).unwrap();
+    let git = place.join("bin/git");
+    fs::write(&git, SLOW_GIT.replace("PLACE", place.to_str().unwrap())).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", place.join("bin").display(), std::env::var("PATH").unwrap());
+    let longhaul = world.longhaul.clone().with("PATH", &path);
+    let mut run = longhaul.begin(&["run", &world.root], &place.join("said"));
+    until("git is at work", || place.join("held").exists());
+    run.kill();
+    let left = longhaul.left_over();
+    assert!(left.iter().any(|process| process.contains("read-tree")), "{left:?}");
+    longhaul.call(&["run", &world.root]).exits(0);
+    assert_eq!(longhaul.left_over(), [""; 0]);
 }

@@ -30,6 +30,7 @@ mod names;
 mod obstacles;
 mod paid;
 mod parked;
+mod partial;
 mod pauses;
 mod pipes;
 mod power_cut;

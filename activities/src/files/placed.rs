@@ -42,8 +42,8 @@ pub enum Unreadable {
         /// The directory.
         root: PathBuf,
     },
-    /// The file is not UTF-8 text.
-    #[error("{path} is not UTF-8 text")]
+    /// The file is not UTF-8 text without NUL characters.
+    #[error("{path} is not UTF-8 text, or has a NUL character")]
     NotText {
         /// The path.
         path: PathBuf,
@@ -90,7 +90,8 @@ pub fn read(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<Vec<u8>>
 /// As [`read`], as text.
 pub fn read_text(path: &Path, links: Links<'_>, limit: u64) -> Result<Option<String>, Unreadable> {
     let Some(content) = read(path, links, limit)? else { return Ok(None) };
-    String::from_utf8(content).map(Some).map_err(|_| Unreadable::NotText { path: path.to_owned() })
+    let text = String::from_utf8(content).ok().filter(|text| !text.contains('\0'));
+    text.map(Some).ok_or_else(|| Unreadable::NotText { path: path.to_owned() })
 }
 
 /// At most the last `limit` bytes; `None`: no such file.

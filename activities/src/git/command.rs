@@ -16,7 +16,7 @@ use super::damage::Place;
 use super::hang::{Group, stuck};
 use crate::files::give_access;
 use crate::machine::{self, Operation};
-use crate::process::until_stuck;
+use crate::process::{OWNER_VARIABLE, owner_id, until_stuck};
 
 /// Limit of standard output in bytes. Longer output is a failure: no query here needs that much.
 const OUTPUT_LIMIT: u64 = 256 * 1024 * 1024;
@@ -92,6 +92,15 @@ fn program() -> &'static Path {
             })
             .unwrap_or_else(|| "git".into())
     })
+}
+
+/// The mark of the owner of the log, in the process that is it.
+static OWNER: OnceLock<String> = OnceLock::new();
+
+/// Marks the git processes of this process as those of the owner of a data directory: if it is
+/// killed, the next owner ends them. Those that change the user's checkout come to their end.
+pub fn belong_to(data_dir: &Path) {
+    let _ = OWNER.set(owner_id(data_dir));
 }
 
 /// A git command to run.
@@ -257,7 +266,12 @@ impl Git {
             .env("GIT_LITERAL_PATHSPECS", "1");
         // A replace ref would show other content under the name of a commit whose gates passed.
         command.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_GRAFT_FILE", "/dev/null");
+        // For a missing object, git would run programs that the configuration of a remote names.
+        command.env("GIT_NO_LAZY_FETCH", "1");
         command.env("LC_ALL", "C").envs(self.env.iter().map(|(name, value)| (name, value)));
+        if let Some(owner) = OWNER.get().filter(|_| !self.must_end) {
+            command.env(OWNER_VARIABLE, owner);
+        }
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         command
             .stdin(stdin)

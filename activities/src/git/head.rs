@@ -101,9 +101,6 @@ impl Repository {
         if is_known && self.tree_of(head).await? == state {
             return Ok(None);
         }
-        if self.merge_base(tip, head).await?.is_none() {
-            return Ok(None);
-        }
         let commit =
             NewCommit { tree: state, parents: &[head], message: expected.message, at: None };
         let merged = self.merge_commits(tip, &self.commit(&commit).await?).await?;

@@ -20,6 +20,7 @@ mod filters;
 mod guard;
 mod hang;
 mod head;
+mod history;
 mod init;
 mod interrupted;
 mod land;
@@ -36,6 +37,7 @@ mod open;
 mod outside;
 mod own_files;
 mod owner;
+mod partial;
 mod plumbing;
 mod private;
 mod protected;
@@ -73,6 +75,7 @@ use longhaul_workflows::contracts::{
 };
 
 pub use checkpoint::{Keep, Kept};
+pub use command::belong_to;
 pub use damage::{Damage, find_damage, repair};
 pub use filters::filters_in_force;
 pub use init::{commit_files, has_commit, make_repository};
@@ -81,6 +84,7 @@ pub use locks::{LockFile, lock_files};
 pub use moved::carries_id;
 pub use names::feature_run;
 pub use owner::{DataDirectory, Ownership, other_owner, own};
+pub use partial::{fetch_missing, missing_objects};
 use refs::Repository;
 pub(crate) use repository::refuse_own_branch;
 pub(crate) use repository::tip_of;
@@ -205,6 +209,7 @@ impl GitHandlers {
         let repository = Repository {
             reader: Reader::new(&root, &common),
             ancestry: Arc::default(),
+            complete: Arc::default(),
             root,
             common,
             worktrees: data_dir.join("worktrees").join(name),

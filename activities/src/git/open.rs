@@ -51,6 +51,7 @@ impl Repository {
         } else {
             self.ready(&tree, NewHead::on(&branch, &input.target), &head).await?;
         }
+        self.remember_base(&tree, &head, &tip).await?;
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;
         Ok(Worktree { path: shown(&tree.path), branch, head, rescued, has_work })

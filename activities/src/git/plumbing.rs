@@ -30,6 +30,8 @@ pub(super) struct Plumbing {
     identity: Arc<[(&'static str, String)]>,
     /// The names and addresses of the user's remotes.
     remotes: Arc<[(String, String)]>,
+    /// The names of those of which the repository is a partial clone.
+    promisors: Arc<[String]>,
     /// The files of the directory: names and contents.
     content: Arc<[(&'static str, Vec<u8>)]>,
 }
@@ -72,6 +74,10 @@ impl Plumbing {
             let remote = name.strip_prefix("remote.")?.strip_suffix(".url")?;
             Some((remote.to_owned(), value.clone()))
         });
+        let promisors = values.iter().filter_map(|(name, value)| {
+            let remote = name.strip_prefix("remote.")?.strip_suffix(".promisor")?;
+            (value != "false").then(|| remote.to_owned())
+        });
         let plumbing = Self {
             dir: dir.to_owned(),
             objects,
@@ -79,6 +85,7 @@ impl Plumbing {
             is_sha256,
             identity: identity.into(),
             remotes: remotes.collect(),
+            promisors: promisors.collect(),
             content: content.into(),
         };
         plumbing.make()?;
@@ -128,6 +135,11 @@ impl Plumbing {
     /// The names and addresses of the user's remotes.
     pub(super) fn remotes(&self) -> &[(String, String)] {
         &self.remotes
+    }
+
+    /// The names of the remotes of which the repository is a partial clone.
+    pub(super) fn promisors(&self) -> &[String] {
+        &self.promisors
     }
 
     /// The configuration lines that set the object format.

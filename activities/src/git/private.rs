@@ -97,11 +97,10 @@ impl Tree {
         match read_ref(&dir.join(name)) {
             Ok(Some(commit)) if is_plain && is_object_name(&commit) => Ok(Some(commit)),
             _ => {
+                // Not `^{commit}`: git would look for the object, and could fetch a missing one from
+                // a remote of the agent's.
                 let git = Git::at(&self.path).reading(&self.path).env("GIT_DIR", &dir);
-                let answer = git
-                    .args(["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])
-                    .finish()
-                    .await?;
+                let answer = git.args(["rev-parse", "--verify", "--quiet", name]).finish().await?;
                 Ok((answer.code() == Some(0)).then(|| answer.text()))
             }
         }
@@ -151,8 +150,9 @@ impl Repository {
         }
     }
 
-    /// Fetches a commit of a private repository into the project's objects. An unreadable one is
-    /// reported and skipped: after a power cut, the private repository may be damaged.
+    /// Fetches a commit of a private repository into the project's objects; its history has an
+    /// ancestor in common with the project's. An unreadable one is reported and skipped: after a
+    /// power cut, the private repository may be damaged.
     async fn fetched(
         &self,
         tree: &Tree,
@@ -164,7 +164,7 @@ impl Repository {
             return Ok(Some(commit.to_owned()));
         }
         if self.commit_of(commit).await?.is_some() {
-            return Ok(Some(commit.to_owned()));
+            return self.with_history(tree, commit).await.map(Some);
         }
         let [of_branch, of_head] = fetched_refs(&tree.name());
         let fetched = if name == "HEAD" { of_head } else { of_branch };
@@ -188,7 +188,10 @@ impl Repository {
             return Ok(None);
         }
         // The ref may have moved since it was read.
-        self.commit_of(&fetched).await
+        match self.commit_of(&fetched).await? {
+            Some(commit) => self.with_history(tree, &commit).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Brings a tree to a commit with a matching private repository; recreates the tree if it is
@@ -286,6 +289,10 @@ impl Repository {
         text.push_str(&format!("[user]\n\tname = {}\n\temail = {}\n", quoted(name), quoted(email)));
         for (remote, url) in self.plumbing.remotes() {
             text.push_str(&format!("[remote {}]\n\turl = {}\n", quoted(remote), quoted(url)));
+            if self.plumbing.promisors().contains(remote) {
+                // The files of older commits may be missing.
+                text.push_str("\tpromisor = true\n\tpartialclonefilter = blob:none\n");
+            }
         }
         text
     }

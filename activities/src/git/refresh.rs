@@ -11,6 +11,7 @@ use super::names::{branch, feature_ref, head_ref, rescue_ref};
 use super::open::Kept;
 use super::private::NewHead;
 use super::refs::{NewCommit, Repository};
+use super::tree::Tree;
 
 impl Repository {
     pub(super) async fn refresh_worktree(
@@ -34,7 +35,7 @@ impl Repository {
         if self.is_ancestor(&tip, &head).await? {
             // An earlier attempt may have moved the branch and died before it updated the files.
             self.ready(&tree, new_head, &head).await?;
-            return self.refreshed(head, tip, None).await;
+            return self.refreshed(&tree, head, tip, None).await;
         }
         let commit = if self.is_ancestor(&head, &tip).await? {
             tip.clone()
@@ -44,7 +45,7 @@ impl Repository {
                 let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
                 let conflict = RefreshConflict { files, output: merged.output };
                 self.ready(&tree, new_head, &head).await?;
-                return self.refreshed(head, tip, Some(conflict)).await;
+                return self.refreshed(&tree, head, tip, Some(conflict)).await;
             }
             let subject = format!("{}: merge `{}`", input.feature, input.target);
             let message = message(&subject, "", &input.feature, &attempt.run);
@@ -58,11 +59,12 @@ impl Repository {
         };
         self.move_ref(&head_ref(&branch), Some(&head), &commit).await?;
         self.ready(&tree, new_head, &commit).await?;
-        self.refreshed(commit, tip, None).await
+        self.refreshed(&tree, commit, tip, None).await
     }
 
     async fn refreshed(
         &self,
+        tree: &Tree,
         commit: String,
         tip: String,
         conflict: Option<RefreshConflict>,
@@ -71,6 +73,7 @@ impl Repository {
             Some(_) => self.merge_base(&commit, &tip).await?.unwrap_or_else(|| tip.clone()),
             None => tip.clone(),
         };
+        self.remember_base(tree, &commit, &tip).await?;
         let files = self
             .changes(&base, &commit)
             .await?

@@ -34,6 +34,8 @@ pub(super) struct Repository {
     pub(super) reader: Reader,
     /// Cache of [`Repository::is_ancestor`]: history does not change.
     pub(super) ancestry: Arc<std::sync::Mutex<HashMap<(String, String), bool>>>,
+    /// The last commit of which a partial clone has all objects.
+    pub(super) complete: Arc<std::sync::Mutex<String>>,
     /// Identifies this process: other marks in `records` belong to dead processes.
     pub(super) process: Arc<str>,
     pub(super) disk: Disk,

@@ -90,6 +90,7 @@ impl Repository {
         let next = format!("{kept}-next");
         let from = self.keep_tip(kept, &input.target).await?;
         let undone = self.commits_undone(&input.to, &from, Some(&next)).await?;
+        self.complete(&input.to).await?;
         if from != input.to && self.target_commit(&input.target).await? == from {
             let own_files = &[input.list_file.as_str(), PROGRESS_FILE, OWN_DIR];
             let step =

@@ -17,6 +17,16 @@ use super::snapshot::Snapshot;
 use super::tree::{Condition, Tree};
 use super::trees::Change;
 
+/// The commits with which the content of a tree is compared.
+struct Compared {
+    /// The last commit of the target in the history of the work.
+    base: String,
+    /// The base before the target was moved back, or the agent left it.
+    left: Option<String>,
+    /// The last commit of the work.
+    head: String,
+}
+
 impl Repository {
     pub(super) async fn seal(
         &self,
@@ -42,11 +52,14 @@ impl Repository {
             Some(base) => base,
             None => self.tip_state(&input.target).await?.commit().to_owned(),
         };
-        let notes = self.notes_in(&tree.path, &base).await?;
+        let left = self.left_base(&tree, &base).await?;
+        let notes = self.notes_in(&tree.path, left.as_deref().unwrap_or(&base)).await?;
 
         let snapshot = Snapshot::take(self, &tree.path, &tree.index(), &head).await?;
-        self.restore_protected(&tree, &snapshot, &protected, [&base, &head], &rescue, &mut reports)
+        let compared = Compared { base, left, head };
+        self.restore_protected(&tree, &snapshot, &protected, &compared, &rescue, &mut reports)
             .await?;
+        let Compared { base, head, .. } = compared;
         let state = snapshot.tree().await?;
         let commit = self.commit_state(&tree, &branch, &head, &state, &message).await?;
         files::copy_with_time(&snapshot.file(), &tree.index())?;
@@ -115,15 +128,20 @@ impl Repository {
         tree: &Tree,
         snapshot: &Snapshot,
         protected: &Protected,
-        [base, head]: [&str; 2],
+        compared: &Compared,
         rescue: &str,
         reports: &mut Vec<Tampering>,
     ) -> Result<(), Failure> {
+        let Compared { base, left, head } = compared;
         let changes = self.changes(base, &snapshot.tree().await?).await?;
         let (own, changes): (Vec<_>, Vec<_>) =
             changes.into_iter().partition(|change| is_own(&change.path));
-        let tampered: Vec<_> =
+        let mut tampered: Vec<_> =
             changes.into_iter().filter(|change| protected.covers_change(change)).collect();
+        if let (Some(left), false) = (left, tampered.is_empty()) {
+            let since = self.changes(left, &snapshot.tree().await?).await?;
+            tampered.retain(|change| since.iter().any(|since| since.path == change.path));
+        }
         let hidden = protected.hidden(self, snapshot, base).await?;
         if !tampered.is_empty() || !hidden.is_empty() {
             // For a file that an earlier attempt reported, the remaining difference is a half-done

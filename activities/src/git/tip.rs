@@ -4,7 +4,8 @@ use longhaul_engine::Failure;
 
 use super::files;
 use super::list;
-use super::names::{NEXT, PROGRESS_FILE, head_ref};
+use super::names::{NEXT, head_ref};
+use super::protected::is_own;
 use super::refs::{NewCommit, Repository};
 
 /// The target and `longhaul/next`, and which of them is ahead.
@@ -28,16 +29,18 @@ impl TipState {
 }
 
 impl Repository {
-    /// The commit of the target branch. A missing branch is waited for: a person moves or renames it,
+    /// The commit of the target branch, with all its files. A missing branch is waited for: a person moves or renames it,
     /// and no work is given up for that.
     pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
-        self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
+        let commit = self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
             Failure::machine(format!(
                 "there is no branch `{target}` in {}; make it, or set `target` under [project] in \
                  longhaul.toml",
                 self.root.display()
             ))
-        })
+        })?;
+        self.complete(&commit).await?;
+        Ok(commit)
     }
 
     pub(super) async fn tip_state(&self, target: &str) -> Result<TipState, Failure> {
@@ -136,7 +139,7 @@ impl Repository {
         list_file: Option<&str>,
     ) -> Result<Option<String>, Failure> {
         let is_list = list_file == Some(path);
-        if !is_list && path != PROGRESS_FILE {
+        if !is_list && !is_own(path.as_bytes()) {
             return Ok(None);
         }
         let versions = (self.file_in(target, path).await?, self.file_in(next, path).await?);
@@ -152,7 +155,7 @@ impl Repository {
         }
     }
 
-    async fn time_of(&self, commit: &str) -> Result<i64, Failure> {
+    pub(super) async fn time_of(&self, commit: &str) -> Result<i64, Failure> {
         let text = self
             .git()
             .args(["log", "-1", "--no-show-signature", "--format=%ct", commit])

@@ -24,6 +24,8 @@ const RESETTING: &str = "resetting";
 const AT: &str = "at";
 /// The commit to which Longhaul last set the branch in the private repository.
 const BRANCH: &str = "branch";
+/// The commit of the target that the content is based on.
+const BASE: &str = "base";
 /// The commit at which the project's set-up last succeeded in the tree.
 const SET_UP: &str = "set-up";
 /// A session, and the commit of the target when it began.
@@ -203,6 +205,16 @@ impl Tree {
     /// The commit to which Longhaul last set the branch in the private repository.
     pub(super) fn branch_at(&self) -> Result<Option<String>, Failure> {
         self.recorded(BRANCH)
+    }
+
+    /// Records the commit of the target that the content is based on.
+    pub(super) fn set_base(&self, commit: &str) -> Result<(), Failure> {
+        files::write(&self.records.join(BASE), commit.as_bytes())
+    }
+
+    /// The commit of the target that the content is based on.
+    pub(super) fn base(&self) -> Result<Option<String>, Failure> {
+        self.recorded(BASE)
     }
 
     /// A recorded commit; `None` if a power cut emptied the record.

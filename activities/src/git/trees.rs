@@ -60,7 +60,8 @@ pub(super) struct TreeMerge {
 }
 
 impl Repository {
-    /// Merges two commits without a work tree.
+    /// Merges two commits without a work tree. Commits without a common ancestor are merged by
+    /// their content: files that differ are in conflict.
     pub(super) async fn merge_commits(
         &self,
         ours: &str,
@@ -76,8 +77,9 @@ impl Repository {
             let tree = self.tree_of(ahead).await?;
             return Ok(TreeMerge { tree, conflicts: Vec::new(), output: String::new() });
         }
-        let args = ["merge-tree", "--write-tree", "--name-only", "--messages", "-z", ours, theirs];
-        let finished = self.plumbing.git().args(args).finish().await?;
+        let options = ["--write-tree", "--allow-unrelated-histories", "--name-only", "--messages"];
+        let git = self.plumbing.git().arg("merge-tree").args(options);
+        let finished = git.args(["-z", ours, theirs]).finish().await?;
         if !matches!(finished.code(), Some(0 | 1)) {
             return Err(finished.failure());
         }

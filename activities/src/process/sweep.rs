@@ -43,7 +43,12 @@ pub fn owned(data_dir: &Path) -> Vec<Swept> {
 /// Kills at once what the owner of this data directory is ending: a supervisor that is asked to
 /// stop a second time ends its grace period.
 pub fn hurry(data_dir: &Path) {
-    for process in marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]) {
+    let is_supervised = |process: &tree::Process| {
+        process.variables.iter().any(|text| text.starts_with(&mark(CALL_VARIABLE, "")))
+    };
+    let ours = marked(&[mark(OWNER_VARIABLE, &owner_id(data_dir))]).into_iter();
+    // A git that is ended would fail a step.
+    for process in ours.filter(is_supervised) {
         let _ = signal::kill(Pid::from_raw(process.pid), Signal::SIGTERM);
     }
 }

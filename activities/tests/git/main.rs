@@ -8,6 +8,7 @@ mod concurrency;
 mod damage;
 mod follow;
 mod head;
+mod history;
 mod killed;
 mod land;
 mod landed;

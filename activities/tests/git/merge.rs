@@ -130,3 +130,24 @@ async fn a_broken_integration_tree_is_made_again() {
     world.integrated(&merged).await;
     assert_eq!(status(&integration), "");
 }
+
+#[tokio::test]
+async fn longhauls_own_files_make_no_conflict_with_waiting_work() {
+    let world = World::new();
+    let own = ["claude-progress.txt", ".longhaul/status.md", "feature_list.json"];
+    let commit = |text: &str, options: &[&str]| {
+        own[..2].iter().for_each(|file| world.write(file, text));
+        world.run(&["add", "--force", own[0], own[1]]);
+        world.run(&[&["commit", "--quiet", "-m", text], options].concat());
+    };
+    commit("first\n", &[]);
+    commit("second\n", &[]);
+    world.write("src/a file.txt", "mine\n");
+    let (tip, login) = world.candidate("login", "login.txt", "login\n").await;
+    assert!(world.land((&tip, &login)).await.unwrap().waits_on_next.is_some());
+    commit("third\n", &["--amend"]);
+    let (tip, _) = world.candidate("cart", "cart.txt", "cart\n").await;
+    for file in &own[..2] {
+        assert_eq!(world.run(&["show", &format!("{tip}:{file}")]), "third", "{file}");
+    }
+}

@@ -70,6 +70,15 @@ async fn refused_writes_are_not_done_unless_something_changed() {
 }
 
 #[tokio::test]
+async fn the_version_is_asked_in_the_project() {
+    let world = World::with_git().await;
+    let script = format!(r#"[ "$1" = --version ] && pwd >place; echo 7; {}"#, print(&[DONE]));
+    let report = run(&world, &script).await.unwrap();
+    assert_eq!(report.agent.unwrap().version.as_deref(), Some("7"));
+    assert_eq!(world.read("root/place").trim(), world.path("root").to_str().unwrap());
+}
+
+#[tokio::test]
 async fn a_limited_session_waits_and_goes_on_as_it_was_left() {
     let world = World::with_git().await;
     let script = format!("echo half >half.txt\n{}exit 1", print(&[BEGUN, SAID, LIMITED]));

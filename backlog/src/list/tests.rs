@@ -362,7 +362,10 @@ fn a_list_in_utf_16_is_read() {
         assert_eq!(FeatureList::from_bytes(&bytes).unwrap().features()[0].name, "Größe");
     }
     let error = FeatureList::from_bytes(b"{\n\xff").unwrap_err().to_string();
-    assert!(error.contains("neither UTF-8 nor UTF-16 text (line 2"), "{error}");
+    assert!(
+        error.contains("neither UTF-8 nor UTF-16 text, or has a NUL character (line 2"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -385,4 +388,23 @@ fn a_key_that_is_twice_in_one_object_is_refused_with_its_place() {
             read => panic!("{text}: {read:?}"),
         }
     }
+}
+
+#[test]
+fn a_nul_character_is_refused_where_it_is() {
+    let nul = "a text has a NUL character (`\\u0000`): remove it";
+    for entry in [
+        r#""id": "a\u0000""#,
+        r#""name": "a\u0000""#,
+        r#""description": "\u0000""#,
+        r#""checks": ["true", "tr\u0000ue"]"#,
+        r#""checks": [{"run": "true", "name": "\u0000"}]"#,
+        r#""unread\u0000": 1"#,
+    ] {
+        let text = format!("{{\"features\": [\n{{\"name\": \"b\"}},\n{{{entry}}}]}}");
+        let error = FeatureList::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(nul) && error.contains("(line 3, column "), "{entry}: {error}");
+    }
+    let error = FeatureList::from_bytes(b"[\n\"a\0\"]").unwrap_err().to_string();
+    assert!(error.contains("line 2"), "{error}");
 }

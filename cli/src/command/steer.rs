@@ -7,6 +7,7 @@ mod wait;
 use std::path::Path;
 
 use anyhow::Result;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use longhaul_engine::RequestedBy;
 
 use crate::arguments::{self, OrderArguments, Signal, Steer, TextArguments};
@@ -18,6 +19,9 @@ pub(super) use report::OrderDocument;
 use report::{Line, Outcome};
 use targets::Target;
 pub(super) use targets::read_names;
+
+/// How many targets are terminated at the same time.
+const AT_ONCE: usize = 64;
 
 /// Sends an order to projects or runs; without a name, to the project of this directory.
 pub(super) async fn projects(data_dir: &Path, steer: Steer, order: Order) -> Result<Exit> {
@@ -96,10 +100,12 @@ async fn tell(
         access = super::reach(data_dir).await?;
     }
     let request = tell.asked.request();
-    let mut lines = Vec::new();
-    for target in found {
-        lines.extend(tell_one(&access, target, tell.selection.dry_run, order, &request).await?);
-    }
+    // A terminated run is waited for: those of all targets end at the same time.
+    let at_once = if *order == Order::Terminate { AT_ONCE } else { 1 };
+    let told = stream::iter(found)
+        .map(|target| tell_one(&access, target, tell.selection.dry_run, order, &request))
+        .buffered(at_once);
+    let lines = told.try_concat().await?;
     report::print(&lines, tell, order, &request)?;
     if tell.wait.wait
         && !tell.selection.dry_run

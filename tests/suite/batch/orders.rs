@@ -65,3 +65,51 @@ fn limits_of_a_command_that_joins_apply() {
     run.exits(0);
     more.exits(0);
 }
+
+/// Waits for the other agent when it is told to end, and says whether that one was told, too.
+const WAITS_FOR_THE_OTHER: &str = r#"#!/bin/sh
+end() {
+    touch "$SHARED/told-$ME"
+    for i in $(seq 200); do
+        [ -e "$SHARED/told-$OTHER" ] && touch "$SHARED/both-$ME" && exit 1
+        sleep 0.02
+    done
+    exit 1
+}
+trap end TERM
+touch "$SHARED/began-$ME"
+while :; do sleep 0.05; done
+"#;
+
+#[test]
+fn the_agents_of_all_projects_are_terminated_at_the_same_time() {
+    for is_batch in [true, false] {
+        let world = World::new(vec![slow(), slow()]);
+        let shared = world.path("");
+        for (number, project) in world.projects.iter().enumerate() {
+            let head = format!("SHARED='{}' ME={number} OTHER={}\n", shared.display(), 1 - number);
+            let script = WAITS_FOR_THE_OTHER.replacen('\n', &format!("\n{head}"), 1);
+            project.write("agent.sh", &script);
+            project.commit("An agent that ends slowly");
+        }
+        let file = world.write("", |_| String::new());
+        let roots: Vec<String> =
+            world.projects.iter().map(|it| it.root().to_str().unwrap().to_owned()).collect();
+        let (first, second) = (roots[0].as_str(), roots[1].as_str());
+        let (begin, end) = if is_batch {
+            (vec!["batch", &file], vec!["terminate", "batch/nightly"])
+        } else {
+            (vec!["run", first, second], vec!["terminate", first, second])
+        };
+        let mut run = world.longhaul.begin(&begin, &world.path("said"));
+        for number in 0..2 {
+            until("it is at work", || shared.join(format!("began-{number}")).exists());
+        }
+        world.longhaul.call(&end).exits(0);
+        for number in 0..2 {
+            let both = shared.join(format!("both-{number}"));
+            assert!(both.exists(), "agent {number} ended alone, batch: {is_batch}");
+        }
+        run.exits(3);
+    }
+}

@@ -99,11 +99,18 @@ pub(super) const REPOSITORY: &[Attack] = &[
          git branch -M longhaul/$ID",
         "acceptance/accept.sh (changed)",
     ),
-    noticed(
+    harmless(
         "detached",
         "git checkout -q --detach HEAD; echo x >x; git add x; git commit -qm x; git reset -q --hard HEAD~1;
          git checkout -q --orphan o; git commit -qm y",
-        "HEAD",
+    ),
+    harmless(
+        "missing-object",
+        "git config core.repositoryformatversion 1; git config extensions.partialClone x
+         git config remote.x.promisor true; git config remote.x.url \"$PWD\"
+         git config remote.x.uploadpack \"$LOOT/evil fetch;\"
+         echo 1111111111111111111111111111111111111111 refs/heads/longhaul/$ID >.git/packed-refs
+         rm .git/refs/heads/longhaul/$ID",
     ),
     harmless("empty-head", ": >.git/HEAD; : >.git/index; : >.git/config"),
     harmless("no-repository", "rm -rf .git; git init -q; git add -A; git commit -qm x"),

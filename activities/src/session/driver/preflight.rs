@@ -197,6 +197,7 @@ pub(in crate::session) async fn version(
     let output = Command::new(&file)
         .args(args)
         .arg("--version")
+        .current_dir(root)
         .env_clear()
         .envs(env.iter())
         .stdin(Stdio::null())

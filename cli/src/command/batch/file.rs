@@ -62,6 +62,9 @@ pub(super) async fn read(path: &Path) -> Result<BatchRequest> {
     } else {
         toml::from_str(&text).map_err(|error| wrong(error.to_string()))?
     };
+    let document =
+        if is_json { serde_json::from_str(&text).ok() } else { toml::from_str(&text).ok() };
+    longhaul_activities::nul::refuse(&document.unwrap_or_default()).map_err(wrong)?;
     FeatureId::new(file.batch.clone())
         .map_err(|error| wrong(format!("`batch`: {}", error.reason())))?;
     super::run_of(&file.batch)?;

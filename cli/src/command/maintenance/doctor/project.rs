@@ -43,8 +43,19 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
     let filters = git::filters_in_force(&project.root).await.unwrap_or_default();
     let filter = |(what, advice)| Finding::warning("git filters", what, advice);
     findings.extend(filters.into_iter().map(filter));
+    findings.extend(partial_clone(&project.root).await);
     findings.extend(locks(data_dir, &project.root, fix).await);
     findings
+}
+
+/// Objects that a run fetches before it begins.
+async fn partial_clone(root: &Path) -> Option<Finding> {
+    let target = longhaul_activities::project::load(root).await.ok()?.target;
+    let (missing, remote) = git::missing_objects(root, &target).await.ok()??;
+    let what =
+        format!("{missing} objects of the files of `{target}` are not in this partial clone");
+    let advice = format!("`longhaul run` fetches them from `{remote}`, which must be reachable");
+    Some(Finding::warning("partial clone", what, advice))
 }
 
 /// The place of the project, compared with the log.
