@@ -4,6 +4,7 @@ mod driven;
 mod driver;
 mod files;
 mod hosted;
+mod judged;
 mod progress_file;
 mod used;
 

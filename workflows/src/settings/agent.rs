@@ -8,6 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::acp::AcpSettings;
 use super::env::{self, EnvSource};
 use super::sandbox::{Confinement, NetworkAccess, SandboxMode};
 use super::{Seconds, is_default};
@@ -25,6 +26,8 @@ pub enum Driver {
     Codex,
     /// opencode.
     Opencode,
+    /// Any program that speaks the Agent Client Protocol: `[agent] command`.
+    Acp,
     /// Longhaul's own agent, over the API of a model: `[agent.api]`.
     Api,
 }
@@ -37,6 +40,7 @@ impl Driver {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Opencode => "opencode",
+            Self::Acp => "acp",
             Self::Api => "api",
         }
     }
@@ -194,7 +198,7 @@ impl Default for HookSettings {
     }
 }
 
-/// `[agent.mcp.NAME]`: an MCP server, whose tools the built-in agent gets.
+/// `[agent.mcp.NAME]`: an MCP server, whose tools the agent gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpSettings {
@@ -246,13 +250,16 @@ pub struct AgentSettings {
     /// The model of the driver `api`.
     #[serde(skip_serializing_if = "is_default")]
     pub api: ApiSettings,
+    /// The driver `acp`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub acp: AcpSettings,
     /// The context window.
     #[serde(skip_serializing_if = "is_default")]
     pub context: ContextSettings,
     /// Commands at points of a session of the driver `api`.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks: HookSettings,
-    /// MCP servers of the driver `api`, by name.
+    /// MCP servers of the drivers `api` and `acp`, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpSettings>,
     /// The program and its arguments. A program with a slash in it is relative to the root of the
@@ -309,6 +316,7 @@ impl Default for AgentSettings {
             model: None,
             args: Vec::new(),
             api: ApiSettings::default(),
+            acp: AcpSettings::default(),
             context: ContextSettings::default(),
             hooks: HookSettings::default(),
             mcp: BTreeMap::new(),

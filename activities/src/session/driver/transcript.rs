@@ -106,9 +106,12 @@ pub(super) fn render(event: &AgentEvent) -> String {
         AgentEvent::Compacted { .. } => "* conversation summarised\n".into(),
         AgentEvent::Ended(end) => ended(end),
         AgentEvent::Note(text) => format!("{}\n", short(text.trim_end())),
-        AgentEvent::Usage { .. } | AgentEvent::AnswerBegan | AgentEvent::AnswerEnded => {
-            String::new()
-        }
+        AgentEvent::Usage { .. }
+        | AgentEvent::ToolGranted { .. }
+        | AgentEvent::Window(_)
+        | AgentEvent::Answering
+        | AgentEvent::AnswerBegan
+        | AgentEvent::AnswerEnded => String::new(),
     }
 }
 
