@@ -1,5 +1,7 @@
 //! Sessions of the driver `acp`, with a scripted agent: `tests/src/bin/acp-agent.rs`.
 
+mod limits;
+
 use std::fs;
 use std::path::PathBuf;
 

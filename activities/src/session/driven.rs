@@ -12,6 +12,7 @@ use longhaul_workflows::contracts::{
 };
 use uuid::Uuid;
 
+use crate::model::{Closings, clock};
 use crate::prices::Prices;
 use crate::process::{Fifo, Finished, Spec};
 
@@ -180,6 +181,20 @@ impl SessionHandler {
         Ok((spec, progress))
     }
 
+    /// Fails until the rate limit ends that another session of the provider has reached.
+    pub(super) fn wait_for_provider(&self, input: &SessionInput) -> Result<(), Failure> {
+        let Some(provider) = &input.agent.provider else { return Ok(()) };
+        let model = input.agent.model.as_deref().unwrap_or_default();
+        let until = Closings::new(self.setup.runner.data_dir()).until(provider, model);
+        let Some(until) = until.filter(|until| *until > Utc::now()) else { return Ok(()) };
+        let message = format!(
+            "the provider {provider} accepts no session before {}: another one has reached its \
+             rate limit",
+            clock(until)
+        );
+        Err(Failure::rate_limited(until, message))
+    }
+
     /// Leaves the conversation for a later attempt; `None` after too many waits.
     async fn wait(
         &self,
@@ -194,6 +209,11 @@ impl SessionHandler {
         let doubled = FIRST_WAIT.saturating_mul(1 << progress.waits.min(10));
         let delay = end.delay.unwrap_or(doubled.min(LONGEST_WAIT));
         let until = Utc::now() + TimeDelta::from_std(delay).unwrap_or(TimeDelta::days(1));
+        if let (AgentOutcome::RateLimited, Some(provider)) =
+            (end.outcome, &job.input.agent.provider)
+        {
+            Closings::new(self.setup.runner.data_dir()).close_all(provider, until);
+        }
         let progress = AgentProgress { waits: progress.waits + 1, ..progress.clone() };
         job.attempt.progress(Payload::of(&progress));
         job.tree.settle().await?;

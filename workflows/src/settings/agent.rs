@@ -244,6 +244,10 @@ pub struct AgentSettings {
     /// driver `api` needs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The name of the provider of another agent than the built-in one, whose limits all projects
+    /// share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Further arguments of the program that the driver starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
@@ -314,6 +318,7 @@ impl Default for AgentSettings {
         Self {
             driver: Driver::Command,
             model: None,
+            provider: None,
             args: Vec::new(),
             api: ApiSettings::default(),
             acp: AcpSettings::default(),

@@ -19,6 +19,17 @@ const PROMPT: u64 = 3;
 const LOGIN: u64 = 4;
 const MODEL: u64 = 5;
 
+/// How far the exchange is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// No answer was read: the begin, or the end of a log alone.
+    Unknown,
+    /// A conversation is opened. Updates repeat an earlier one.
+    Opening,
+    Talking,
+    Ended,
+}
+
 /// Reads the lines of an agent; with a dialogue it also answers them.
 #[derive(Debug)]
 pub(super) struct AcpReader {
@@ -28,9 +39,7 @@ pub(super) struct AcpReader {
     session: String,
     version: Option<String>,
     model: Option<String>,
-    /// Whether the agent has a conversation: updates before that repeat an earlier one.
-    has_begun: bool,
-    has_ended: bool,
+    stage: Stage,
     pub(super) turn: Turn,
     pub(super) tools: Tools,
     /// Whether the turn was cancelled because its window is nearly full.
@@ -82,8 +91,7 @@ impl AcpReader {
             session: String::new(),
             version: None,
             model: None,
-            has_begun: false,
-            has_ended: false,
+            stage: Stage::Unknown,
             turn: Turn::default(),
             tools: Tools::default(),
             is_stopped: false,
@@ -114,6 +122,7 @@ impl AcpReader {
     }
 
     fn initialized(&mut self, result: &Value) -> Vec<AgentEvent> {
+        self.stage = Stage::Opening;
         let version = number(result, "/protocolVersion");
         if version != VERSION {
             let message = format!("the agent speaks version {version} of the protocol, not 1");
@@ -161,7 +170,7 @@ impl AcpReader {
         let known = self.dialogue.as_ref().and_then(|dialogue| dialogue.resumed.clone());
         let stated = text(result, "/sessionId");
         self.session = if stated.is_empty() { known.unwrap_or_default() } else { stated };
-        self.has_begun = true;
+        self.stage = Stage::Talking;
         let options = result["configOptions"].as_array().into_iter().flatten();
         let option = options.clone().find(|it| it["category"] == "model" || it["id"] == "model");
         let current = option.map_or_else(
@@ -221,12 +230,13 @@ impl AcpReader {
     }
 
     fn ended(&mut self, end: End) -> Vec<AgentEvent> {
-        self.has_ended = true;
+        self.stage = Stage::Ended;
         vec![AgentEvent::Ended(end)]
     }
 
     fn updated(&mut self, params: &Value) -> Vec<AgentEvent> {
-        if params["sessionId"] != self.session.as_str() {
+        // A log may lack the id.
+        if !self.session.is_empty() && params["sessionId"] != self.session.as_str() {
             return Vec::new();
         }
         let update = &params["update"];
@@ -240,7 +250,7 @@ impl AcpReader {
         let Some(dialogue) = &self.dialogue else { return };
         let limit = dialogue.agent.context.handoff_at;
         let is_full = self.turn.window.is_some_and(|window| window.reaches(limit));
-        if is_full && !self.is_stopped && !self.has_ended && !self.tools.are_open() {
+        if is_full && !self.is_stopped && self.stage == Stage::Talking && !self.tools.are_open() {
             self.is_stopped = true;
             self.replies.extend(self.cancel());
         }
@@ -257,7 +267,7 @@ impl Reader for AcpReader {
                 None => vec![AgentEvent::Note(line.to_owned())],
             };
         };
-        if self.has_ended {
+        if self.stage == Stage::Ended {
             return Vec::new();
         }
         let method = text(&message, "/method");
@@ -274,7 +284,9 @@ impl Reader for AcpReader {
                 }
             }
             (Some(id), method) => self.asked(id, method, &message["params"]),
-            (None, "session/update") if self.has_begun => self.updated(&message["params"]),
+            (None, "session/update") if self.stage != Stage::Opening => {
+                self.updated(&message["params"])
+            }
             (None, "session/update") => {
                 self.turn.before(&message["params"]["update"]);
                 Vec::new()
@@ -292,6 +304,6 @@ impl Reader for AcpReader {
     fn cancel(&self) -> Option<String> {
         let params = json!({ "sessionId": self.session });
         let message = json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": params });
-        (self.has_begun && !self.has_ended).then(|| message.to_string() + "\n")
+        (self.stage == Stage::Talking).then(|| message.to_string() + "\n")
     }
 }

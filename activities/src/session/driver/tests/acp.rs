@@ -45,3 +45,14 @@ fn the_window_and_the_tool_calls_are_counted() {
     let tail = record.tail();
     assert!(tail.contains("> execute: cat /project/hello.txt"), "{tail}");
 }
+
+#[test]
+fn the_end_of_a_log_alone_has_a_transcript() {
+    let log = captured("acp/opencode_ok");
+    let middle = log.iter().position(|byte| *byte == b'\n').unwrap() * 4;
+    let begin = middle + log[middle..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let mut transcript = Transcript::of_log("0-1-session-acp.log").unwrap();
+    let text = transcript.take(&log[begin..]);
+    assert!(text.contains("> execute: cat /project/hello.txt"), "{text}");
+    assert!(text.contains("Done: wrote hello.txt"), "{text}");
+}
