@@ -2,14 +2,10 @@
 //!
 //! A server runs in the sandbox of the agent, for one exchange: for the list of its tools at the
 //! start of a session, and for each call. So no crash can take its state back, and it ends with the
-//! call. Its standard input is a FIFO, because the supervisor of a process opens a file; its
-//! standard output reaches the client through an observer.
+//! call. Its standard output reaches the client through an observer.
 
 mod output;
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,12 +15,11 @@ use longhaul_workflows::settings::{AgentSettings, Confinement, Driver};
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, Tool};
 use rmcp::service::{RoleClient, RunningService};
-use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
 use crate::checks::SetUp;
 use crate::confine::{Places, sandbox};
-use crate::process::{Environment, Limits, Spec, logs_of};
+use crate::process::{Environment, Fifo, Limits, Spec, logs_of};
 use crate::session::{Obstacle, why_not};
 
 use output::output;
@@ -54,7 +49,7 @@ type Client = RunningService<RoleClient, ()>;
 
 /// Why a server of the settings cannot be started. Nothing is started.
 pub fn problem(root: &Path, agent: &AgentSettings) -> Option<Obstacle> {
-    if agent.driver != Driver::Api {
+    if !matches!(agent.driver, Driver::Api | Driver::Acp) {
         return None;
     }
     agent.mcp.iter().find_map(|(name, server)| {
@@ -223,34 +218,5 @@ fn text(result: &CallToolResult) -> String {
     match &result.structured_content {
         Some(value) if parts.is_empty() => value.to_string(),
         _ => parts.join("\n"),
-    }
-}
-
-/// A FIFO for the input of a server; its directory is removed when this is dropped.
-struct Fifo {
-    directory: tempfile::TempDir,
-    /// Open for both, so that neither side waits for the other.
-    file: File,
-}
-
-impl Fifo {
-    fn new(data_dir: &Path) -> io::Result<Self> {
-        let parent = data_dir.join("sessions");
-        std::fs::create_dir_all(&parent)?;
-        let directory = tempfile::Builder::new().prefix(".mcp-").tempdir_in(parent)?;
-        let path = directory.path().join("input");
-        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR)?;
-        let mut options = File::options();
-        options.read(true).write(true).custom_flags(nix::libc::O_NONBLOCK);
-        let file = options.open(&path)?;
-        Ok(Self { directory, file })
-    }
-
-    fn path(&self) -> std::path::PathBuf {
-        self.directory.path().join("input")
-    }
-
-    fn sender(&self) -> io::Result<pipe::Sender> {
-        pipe::Sender::from_file_unchecked(self.file.try_clone()?)
     }
 }

@@ -21,9 +21,7 @@ use longhaul_workflows::settings::Seconds;
 pub(crate) use backlog::{FeatureExport, FeatureImport};
 pub(crate) use batch::{Batch, BatchCommand, BatchOf, Shown};
 pub(crate) use help::command as with_help;
-pub(crate) use maintenance::{
-    Backup, Check, Doctor, Ended, Export, Import, Prune, Replay, Restore,
-};
+pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
 pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback, Runs};
 pub(crate) use selection::{Filter, Selection};
 pub(crate) use shared::{AtOnce, OneRun, ProjectScope, RequestArguments, Target, Wait, user};

@@ -88,7 +88,9 @@ pub struct Policy {
     pub effect: Effect,
     /// The pool whose slots limit how many of these run at once in the whole engine.
     pub pool: Option<String>,
-    /// The order in the pool among projects of the same priority: higher is served first. Work
+    /// A pool of which a slot is taken first, and held as long.
+    pub within: Option<String>,
+    /// The order in the pools among projects of the same priority: higher is served first. Work
     /// that is nearly done goes before new work.
     pub rank: u8,
 }
@@ -107,6 +109,7 @@ impl Policy {
             heartbeat: None,
             effect: Effect::Idempotent,
             pool: None,
+            within: None,
             rank: 0,
         }
     }

@@ -76,6 +76,7 @@ impl Activity for Deed {
             heartbeat: Some(Duration::from_secs(10)),
             effect: Effect::Guarded,
             pool: Some("deeds".into()),
+            within: None,
             rank: 0,
         }
     }

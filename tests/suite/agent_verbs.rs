@@ -66,6 +66,9 @@ fn a_session_is_continued_in_a_new_run() {
         &[
             "agent sessions .",
             "agent sessions . --prune --yes",
+            "agent sessions . --prune --older-than 1w --status passed --dry-run",
+            "agent sessions . --older-than 1w",
+            "agent sessions . --prune --older-than soon",
             "agent sessions . --prune -o ids",
             "agent run . --session <project>/parser/1/9",
             "agent run . --session <project>/parser/1/1 --feature parser",

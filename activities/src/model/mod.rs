@@ -8,6 +8,7 @@ mod anthropic;
 mod anthropic_answer;
 mod chain;
 mod client;
+mod closings;
 mod exchange;
 mod files;
 mod key;
@@ -36,6 +37,7 @@ use crate::providers::Providers;
 
 use chain::Conversation;
 use client::Clients;
+pub(crate) use closings::{Closings, clock};
 use exchange::{Answered, Exchange};
 use files::CallFiles;
 use key::Key;
@@ -99,9 +101,9 @@ impl ModelHandler {
             self.limiter.settle(&provider, &id, used.map_or(0, |usage| usage.fresh()));
         }
         if let Some(until) = closed_until {
-            let limiter = self.limiter.clone();
+            let closings = Closings::new(&self.data_dir);
             blocking(move || {
-                limiter.close(&provider, &model, until);
+                closings.close(&provider, &model, until);
                 Ok(())
             })
             .await?;

@@ -48,6 +48,8 @@ pub(super) struct Running {
     pub(super) life: Liveness,
     /// The supervisor's own output, on its standard error.
     pub(super) report_bytes: Vec<u8>,
+    /// Whether its observer asked it to end by itself.
+    pub(super) is_asked_to_end: bool,
 }
 
 impl Running {
@@ -69,6 +71,7 @@ impl Running {
         let silent =
             || limits.silence.map(|limit| (Instant::now() + limit, StopReason::Silent(limit)));
         let mut deadlines = [too_long, silent(), None];
+        let mut end_at = None;
         let mut give_up_at = None;
         loop {
             deadlines[2] = observer.gives_up_at().map(|at| (at, StopReason::GivenUp));
@@ -100,6 +103,11 @@ impl Running {
                     Some((_, reason)) => reason,
                     None => continue,
                 },
+                () = until(end_at) => {
+                    end_at = None;
+                    give_up_at = Some(self.end(grace));
+                    continue;
+                }
                 () = until(give_up_at) => return why,
             };
             let is_alive = match reason {
@@ -116,9 +124,16 @@ impl Running {
                 continue;
             }
             why = Some(reason);
-            self.control = None;
-            give_up_at = Some(Instant::now() + grace + SUPERVISOR_LATE);
+            let patience = observer.ask_to_end();
+            self.is_asked_to_end = patience.is_some();
+            end_at = Some(Instant::now() + patience.unwrap_or_default());
         }
+    }
+
+    /// Asks the supervisor to end the program; returns when to stop waiting for that.
+    fn end(&mut self, grace: Duration) -> Instant {
+        self.control = None;
+        Instant::now() + grace + SUPERVISOR_LATE
     }
 
     /// Takes pending output, if any: Longhaul may have been held up, and not the program.

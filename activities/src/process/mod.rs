@@ -8,6 +8,7 @@
 
 mod background;
 mod environment;
+mod fifo;
 mod follow;
 mod holder;
 mod life;
@@ -29,6 +30,7 @@ mod verdict;
 
 pub use background::start_in_background;
 pub use environment::Environment;
+pub(crate) use fifo::Fifo;
 pub use holder::Holder;
 pub(crate) use holder::holder_of;
 pub use observer::Observer;

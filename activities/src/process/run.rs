@@ -186,7 +186,8 @@ impl Runner {
                 "these processes could not be ended",
             );
         }
-        let (exit_code, ended_by) = match (verdict.ending, why.filter(|_| verdict.stopped)) {
+        let why = why.filter(|_| verdict.stopped || running.is_asked_to_end);
+        let (exit_code, ended_by) = match (verdict.ending, why) {
             (Ending::NotStarted { errno, error }, _) => {
                 return Err(not_started(spec, errno, &error));
             }
@@ -205,7 +206,7 @@ impl Runner {
                 (None, Some(format!("killed by signal {signal}")))
             }
         };
-        let stopped = why.filter(|_| ended_by.is_some() && verdict.stopped).map(StopReason::kind);
+        let stopped = why.filter(|_| ended_by.is_some()).map(StopReason::kind);
         Ok(Finished {
             exit_code,
             ended_by,
@@ -355,6 +356,7 @@ impl Runner {
             stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),
             output,
             report_bytes: Vec::new(),
+            is_asked_to_end: false,
         })
     }
 }

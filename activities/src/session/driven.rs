@@ -1,21 +1,24 @@
 //! A session of a known agent: its conversation goes on after an interruption, and its end is
 //! typed.
 
+use std::fs;
+use std::io;
 use std::time::{Duration, SystemTime};
 
 use chrono::{TimeDelta, Utc};
 use longhaul_engine::{Failure, Payload};
 use longhaul_workflows::contracts::{
-    AgentOutcome, AgentProgress, SessionEnding, SessionInput, SessionReport, Usage,
+    AgentOutcome, AgentProgress, SessionInput, SessionReport, Usage,
 };
 use uuid::Uuid;
 
+use crate::model::{Closings, clock};
 use crate::prices::Prices;
-use crate::process::{Finished, Spec, has_changed};
+use crate::process::{Fifo, Finished, Spec};
 
-use super::driver::{self, AgentDriver, Conversation, End, Launch, Record, millis};
-use super::files::OWN;
-use super::{Job, SessionHandler, Start, report_of};
+use super::driver::{self, AgentDriver, Conversation, Dialogue, End, Launch, Record, write};
+use super::judged::{Ended, judge, reason};
+use super::{Job, SessionHandler, Start};
 
 /// The first wait for a provider that names no time; each further one in a row doubles it.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
@@ -50,8 +53,9 @@ impl SessionHandler {
         loop {
             let is_resumed = !before.conversation.is_empty();
             let (spec, progress) = self.launch(job, driver, &before)?;
+            let env = spec.env.clone();
             before = progress;
-            let limits = spec.limits;
+            let silence = spec.limits.silence;
             let begun = SystemTime::now();
             let save = |progress: &AgentProgress| {
                 job.attempt.progress(Payload::of(progress));
@@ -61,11 +65,8 @@ impl SessionHandler {
             if before != AgentProgress::default() {
                 job.attempt.progress(Payload::of(&before));
             }
-            let mut record = Record::new(driver, before.clone(), limits.silence, Box::new(save));
-            let cancelled = job.attempt.cancelled();
-            let runner = &self.setup.runner;
-            let ran = runner.run_observed(&spec, job.attempt, cancelled, &mut record).await;
-            let finished = ran?;
+            let mut record = Record::new(driver, before.clone(), silence, Box::new(save));
+            let finished = self.run_known(job, spec, &before, &mut record).await?;
             let end = record.end(&finished);
             let is_unknown = matches!(end.outcome, AgentOutcome::Crashed | AgentOutcome::Protocol);
             if is_resumed && is_unknown && !record.has_worked() {
@@ -84,11 +85,45 @@ impl SessionHandler {
             {
                 return Err(failure);
             }
-            let version = driver::version(driver, &job.input.agent, job.root, &spec.env).await;
+            let version = driver::version(driver, &job.input.agent, job.root, &env).await;
             let ended = Ended { end, record, begun, version };
             let mut report = judge(job, driver, &finished, ended);
             self.price(job, &mut report);
             return Ok(report);
+        }
+    }
+
+    /// Runs one process of the agent, and speaks to it if its driver does.
+    async fn run_known(
+        &self,
+        job: &Job<'_>,
+        mut spec: Spec,
+        before: &AgentProgress,
+        record: &mut Record<'_>,
+    ) -> Result<Finished, Failure> {
+        let runner = &self.setup.runner;
+        let unread = |error: &io::Error| job.files.unwritable(error);
+        let prompt = fs::read_to_string(job.files.input()).map_err(|error| unread(&error))?;
+        let is_resumed = !before.conversation.is_empty();
+        let dialogue = Dialogue {
+            prompt,
+            folder: job.tree.path().to_owned(),
+            root: job.root.to_owned(),
+            resumed: is_resumed.then(|| before.conversation.clone()),
+            agent: job.input.agent.clone(),
+        };
+        let cancelled = job.attempt.cancelled();
+        let Some(input) = record.speak(dialogue) else {
+            return runner.run_observed(&spec, job.attempt, cancelled, record).await;
+        };
+        let fifo = Fifo::new(runner.data_dir()).map_err(|error| unread(&error))?;
+        spec.input = Some(fifo.path());
+        tokio::select! {
+            finished = runner.run_observed(&spec, job.attempt, cancelled, record) => finished,
+            () = async {
+                write(fifo, input).await;
+                std::future::pending::<()>().await;
+            } => unreachable!("a pending future never ends"),
         }
     }
 
@@ -146,6 +181,20 @@ impl SessionHandler {
         Ok((spec, progress))
     }
 
+    /// Fails until the rate limit ends that another session of the provider has reached.
+    pub(super) fn wait_for_provider(&self, input: &SessionInput) -> Result<(), Failure> {
+        let Some(provider) = &input.agent.provider else { return Ok(()) };
+        let model = input.agent.model.as_deref().unwrap_or_default();
+        let until = Closings::new(self.setup.runner.data_dir()).until(provider, model);
+        let Some(until) = until.filter(|until| *until > Utc::now()) else { return Ok(()) };
+        let message = format!(
+            "the provider {provider} accepts no session before {}: another one has reached its \
+             rate limit",
+            clock(until)
+        );
+        Err(Failure::rate_limited(until, message))
+    }
+
     /// Leaves the conversation for a later attempt; `None` after too many waits.
     async fn wait(
         &self,
@@ -160,87 +209,15 @@ impl SessionHandler {
         let doubled = FIRST_WAIT.saturating_mul(1 << progress.waits.min(10));
         let delay = end.delay.unwrap_or(doubled.min(LONGEST_WAIT));
         let until = Utc::now() + TimeDelta::from_std(delay).unwrap_or(TimeDelta::days(1));
+        if let (AgentOutcome::RateLimited, Some(provider)) =
+            (end.outcome, &job.input.agent.provider)
+        {
+            Closings::new(self.setup.runner.data_dir()).close_all(provider, until);
+        }
         let progress = AgentProgress { waits: progress.waits + 1, ..progress.clone() };
         job.attempt.progress(Payload::of(&progress));
         job.tree.settle().await?;
         job.files.keep_conversation(&progress, true);
         Ok(Some(Failure::rate_limited(until, reason(driver, end, &[]))))
-    }
-}
-
-/// An agent that has ended.
-struct Ended<'a> {
-    end: End,
-    record: Record<'a>,
-    begun: SystemTime,
-    version: Option<String>,
-}
-
-fn judge(
-    job: &Job<'_>,
-    driver: &dyn AgentDriver,
-    finished: &Finished,
-    ended: Ended<'_>,
-) -> SessionReport {
-    let Ended { mut end, record, begun, version } = ended;
-    if end.outcome == AgentOutcome::Completed {
-        let tree = job.tree.path();
-        if job.files.says_context_full() {
-            end.outcome = AgentOutcome::ContextFull;
-        } else if !record.refused().is_empty() && !has_changed(tree, begun, &[OWN]) {
-            end.outcome = AgentOutcome::ToolsRefused;
-        }
-    }
-    let has_own_budget = driver::sets(&job.input.agent.args, &["--max-budget-usd"]);
-    let ending = match end.outcome {
-        AgentOutcome::Completed => SessionEnding::ClaimsDone,
-        AgentOutcome::ContextFull | AgentOutcome::TurnLimit => SessionEnding::ContextFull,
-        // Another session continues, if the limits of the feature and its project allow it.
-        AgentOutcome::Budget if !has_own_budget => SessionEnding::ContextFull,
-        _ => SessionEnding::Failed {
-            reason: reason(driver, &end, record.refused()),
-            lacks_command: false,
-        },
-    };
-    let facts = record.facts(end.outcome, version, millis(finished.duration));
-    let report = report_of(finished, job.files, job.level(), ending);
-    SessionReport { output_tail: record.tail(), agent: Some(facts), ..report }
-}
-
-/// The reason of an end, equal for equal causes: the same sentence for each session of an outage.
-fn reason(driver: &dyn AgentDriver, end: &End, refused: &[String]) -> String {
-    let name = driver.name();
-    let message = end.message.lines().next().unwrap_or_default();
-    let message: String = message.chars().take(300).collect();
-    match end.outcome {
-        AgentOutcome::Auth => format!("{name}: not logged in; {}", driver.login()),
-        AgentOutcome::Billing => format!("{name}: the account has no credit"),
-        AgentOutcome::Budget => format!("{name}: its own limit of money is reached"),
-        AgentOutcome::RateLimited => {
-            format!("{name}: the provider limits the rate of requests ({message})")
-        }
-        AgentOutcome::Overloaded => {
-            format!("{name}: the provider is overloaded or not reachable ({message})")
-        }
-        AgentOutcome::Refused => format!("{name}: the model refused the task"),
-        AgentOutcome::ToolsRefused => {
-            let mut tools = refused.to_vec();
-            tools.sort_unstable();
-            tools.dedup();
-            let count = refused.len();
-            let calls = if count == 1 { "call was" } else { "calls were" };
-            format!(
-                "{name}: {count} tool {calls} refused ({}), and no file was changed; allow them \
-                 in [agent] args",
-                tools.join(", ")
-            )
-        }
-        AgentOutcome::Interrupted if message.is_empty() => format!("{name}: interrupted"),
-        AgentOutcome::Crashed => format!("{name}: it ended without a final event, {message}"),
-        AgentOutcome::Interrupted
-        | AgentOutcome::Protocol
-        | AgentOutcome::Completed
-        | AgentOutcome::ContextFull
-        | AgentOutcome::TurnLimit => format!("{name}: {message}"),
     }
 }

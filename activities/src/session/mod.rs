@@ -4,6 +4,7 @@ mod driven;
 mod driver;
 mod files;
 mod hosted;
+mod judged;
 mod progress_file;
 mod used;
 
@@ -255,6 +256,7 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(report) = files.report() {
             return Ok(report);
         }
+        self.wait_for_provider(&input)?;
         let conversation = files.conversation().or_else(|| recorded_conversation(attempt));
         let is_paused = conversation.as_ref().is_some_and(|kept| kept.is_paused);
         let rescued = if files.exist() && !is_paused {

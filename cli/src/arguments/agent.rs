@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use chrono::TimeDelta;
+use clap::{Subcommand, ValueEnum as _};
 use longhaul_workflows::backlog::FeatureId;
 
+use super::maintenance::{Ended, age};
 use super::session::SessionList;
 use super::{AtOnce, Checkpoint, Output};
 
@@ -72,10 +74,21 @@ pub(crate) struct Orchestrate {
 pub(crate) struct AgentSessions {
     #[command(flatten)]
     pub(crate) list: SessionList,
-    /// Drop the histories of the project's runs that ended more than 30 days ago, as `prune` does
+    /// Drop the histories of the project's runs that ended longer ago than --older-than, as `prune`
+    /// does; not those of one feature or run alone
     #[arg(long)]
     pub(crate) prune: bool,
-    /// Do not ask for confirmation
+    /// With --prune: only runs that ended longer ago: 90m, 12h, 30d, 4w
+    #[arg(long, value_name = "AGE", value_parser = age, default_value = "30d", requires = "prune")]
+    pub(crate) older_than: TimeDelta,
+    /// With --prune: only runs with this outcome; several with commas [default: all closed runs]
+    #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, requires = "prune",
+        default_values_t = Ended::value_variants().to_vec())]
+    pub(crate) status: Vec<Ended>,
+    /// With --prune: only report the runs that would be pruned
+    #[arg(long, requires = "prune")]
+    pub(crate) dry_run: bool,
+    /// With --prune: do not ask for confirmation
     #[arg(short, long, requires = "prune")]
     pub(crate) yes: bool,
 }

@@ -167,7 +167,7 @@ pub(crate) struct Doctor {
     pub(crate) output: Output,
 }
 
-fn age(text: &str) -> Result<TimeDelta, String> {
+pub(super) fn age(text: &str) -> Result<TimeDelta, String> {
     span(text)
         .ok_or_else(|| format!("`{text}` is no age: write a number with s, m, h, d or w, like 30d"))
 }

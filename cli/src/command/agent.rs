@@ -4,23 +4,18 @@
 use std::path::Path;
 
 use anyhow::Result;
-use chrono::TimeDelta;
-use clap::ValueEnum as _;
 use longhaul_engine::RequestedBy;
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::projection::State;
 
 use crate::arguments::agent::{Agent, AgentCommand, AgentRun, AgentSessions, Orchestrate};
 use crate::arguments::look::ListOutput;
-use crate::arguments::{Ended, Output, Prune, Run, user};
+use crate::arguments::{Output, Prune, Run, user};
 use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::views::ShowSession;
 use longhaul_server::{Client, Fork, From, Order, ProjectStatus, Steer};
-
-/// The age of runs that `agent sessions --prune` drops, in days.
-const OLD: i64 = 30;
 
 pub(super) async fn run(data_dir: &Path, agent: Agent) -> Result<Exit> {
     match agent.command {
@@ -90,7 +85,7 @@ async fn continue_from(data_dir: &Path, dir: &Path, session: &str) -> Result<Fea
 }
 
 async fn sessions(data_dir: &Path, arguments: AgentSessions) -> Result<Exit> {
-    let AgentSessions { list, prune, yes } = arguments;
+    let AgentSessions { list, prune, older_than, status, dry_run, yes } = arguments;
     if !prune {
         return super::look::sessions(data_dir, &list).await;
     }
@@ -102,10 +97,10 @@ async fn sessions(data_dir: &Path, arguments: AgentSessions) -> Result<Exit> {
         }
     };
     let prune = Prune {
-        older_than: TimeDelta::days(OLD),
-        status: Ended::value_variants().to_vec(),
+        older_than,
+        status,
         project: Some(list.target.unwrap_or_else(|| here(&list.within.dir))),
-        dry_run: false,
+        dry_run,
         yes,
         output,
     };

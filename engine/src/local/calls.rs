@@ -26,8 +26,8 @@ use super::pools::{PoolSlot, Pools};
 
 /// The result of one step of work on a call.
 enum CallStep {
-    /// A slot of the pool is free: an attempt may begin.
-    Entered(Option<PoolSlot>),
+    /// A slot of each pool is free: an attempt may begin.
+    Entered(Slots),
     /// It was preempted while it waited for a slot.
     Preempted,
     /// An attempt ended.
@@ -35,6 +35,9 @@ enum CallStep {
     /// A probe ended.
     Probed(Probe<Payload>),
 }
+
+/// The slots of a call: that of the outer pool, and that of its own.
+type Slots = [Option<PoolSlot>; 2];
 
 /// The activities of one command, in progress.
 struct CallBatch<'a> {
@@ -58,7 +61,11 @@ impl Activation {
         states: Option<Vec<CallState>>,
     ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
         // The start of a guarded call is a commit of its own, which takes the held events along.
-        let is_queued = |call: &Call| self.shared.pools.has(call.policy.pool.as_deref());
+        let pools = &self.shared.pools;
+        let is_queued = |call: &Call| {
+            let Policy { pool, within, .. } = &call.policy;
+            pools.has(pool.as_deref()) || pools.has(within.as_deref())
+        };
         let begins_with_commit =
             |call: &Call| call.policy.effect == Effect::Guarded && !is_queued(call);
         if !calls.0.iter().all(begins_with_commit) {
@@ -182,7 +189,7 @@ impl Activation {
             Box::pin(async move { (index, enter(&pools, &policy, &run, listen).await) })
         } else {
             let attempt = self.attempt(batch, index, batch.states[index].attempts + 1, listen);
-            to_its_end(index, call, handler, attempt, cancel.clone(), None)
+            to_its_end(index, call, handler, attempt, cancel.clone(), Slots::default())
         };
         batch.cancels[index] = Some(cancel);
         batch.pending.push(step);
@@ -223,9 +230,9 @@ impl Activation {
             return Ok(());
         }
         match step {
-            CallStep::Entered(place) if !batch.is_preempted(index) && !self.inbox.is_to_pause() => {
+            CallStep::Entered(slots) if !batch.is_preempted(index) && !self.inbox.is_to_pause() => {
                 batch.entering.remove(&index);
-                self.start(batch, index, place).await
+                self.start(batch, index, slots).await
             }
             CallStep::Entered(_) | CallStep::Preempted => {
                 batch.entering.remove(&index);
@@ -268,7 +275,7 @@ impl Activation {
         &mut self,
         batch: &mut CallBatch<'_>,
         index: usize,
-        place: Option<PoolSlot>,
+        slots: Slots,
     ) -> Result<(), Stop> {
         let call = batch.call(index);
         let number = batch.states[index].attempts + 1;
@@ -284,7 +291,7 @@ impl Activation {
         let Some(cancel) = batch.cancels[index].clone() else { return Ok(()) };
         let attempt = self.attempt(batch, index, number, cancel.subscribe());
         let Some(handler) = self.shared.handlers.find(call.name).cloned() else { return Ok(()) };
-        batch.pending.push(to_its_end(index, call, handler, attempt, cancel, place));
+        batch.pending.push(to_its_end(index, call, handler, attempt, cancel, slots));
         Ok(())
     }
 
@@ -470,12 +477,12 @@ fn to_its_end(
     handler: Arc<dyn ErasedHandler>,
     (attempt, worker): (Attempt, Arc<LocalWorker>),
     cancel: watch::Sender<bool>,
-    place: Option<PoolSlot>,
+    slots: Slots,
 ) -> BoxFuture<'static, (usize, CallStep)> {
     let input = call.input.clone();
     let policy = call.policy.clone();
     Box::pin(async move {
-        let _place = place;
+        let _slots = slots;
         (
             index,
             CallStep::Ended(attempt::run(handler, input, attempt, worker, policy, cancel).await),
@@ -493,8 +500,14 @@ async fn enter(
     tokio::select! {
         biased;
         Ok(_) = cancel.wait_for(|cancelled| *cancelled) => CallStep::Preempted,
-        place = pools.enter(policy.pool.as_deref(), policy.rank, run) => CallStep::Entered(place),
+        slots = take_slots(pools, policy, run) => CallStep::Entered(slots),
     }
+}
+
+/// Waits for the slots in the same order as every other call, so that none waits in a circle.
+async fn take_slots(pools: &Pools, policy: &Policy, run: &RunId) -> Slots {
+    let outer = pools.enter(policy.within.as_deref(), policy.rank, run).await;
+    [outer, pools.enter(policy.pool.as_deref(), policy.rank, run).await]
 }
 
 async fn sleep_until(clock: &dyn crate::clock::Clock, until: Option<DateTime<Utc>>) {

@@ -1,8 +1,8 @@
 //! The open sessions of a feature run: runs of their own, for which it waits.
 
-use longhaul_engine::{RunId, Status, StoreError};
+use longhaul_engine::{FailureKind, Position, RunId, Status, StoreError};
 use longhaul_workflows::narrative;
-use longhaul_workflows::projection::State;
+use longhaul_workflows::projection::{CurrentWait, RunView, State};
 use longhaul_workflows::session::SessionWorkflow;
 
 use super::line::{FeatureLine, Lines};
@@ -28,6 +28,9 @@ impl Lines<'_> {
             line.machine = line.machine.take().or_else(|| head.machine());
             if let Status::Waiting { until: Some(_), .. } = head.summary.status {
                 line.status = State::Waiting;
+                if let Some(limit) = self.rate_limit(&session, summary.origin).await? {
+                    line.reason.get_or_insert(limit);
+                }
             }
             let held = match (&head.summary.status, stuck) {
                 (_, Some(stop)) => Some(stop.to_string()),
@@ -52,5 +55,22 @@ impl Lines<'_> {
             line.needs_person = true;
         }
         Ok(is_active)
+    }
+
+    /// The rate limit whose end a session waits for.
+    async fn rate_limit(
+        &self,
+        session: &RunId,
+        origin: Position,
+    ) -> Result<Option<String>, StoreError> {
+        let view = RunView::of(&self.store.read(session, origin).await?);
+        Ok(match view.waits {
+            Some(CurrentWait::Retry { failure, at, .. })
+                if matches!(failure.kind, FailureKind::RateLimited { .. }) =>
+            {
+                Some(format!("until {}: {}", narrative::clock(at), failure.message))
+            }
+            _ => None,
+        })
     }
 }

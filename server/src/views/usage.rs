@@ -265,6 +265,7 @@ mod tests {
             cost_micros: Some(5),
             active_ms: None,
             refused: Vec::new(),
+            granted: 0,
         };
         let report = SessionReport {
             agent: Some(facts),

@@ -10,7 +10,7 @@ use crate::backlog::{Check, Feature};
 use crate::resources::Resources;
 use crate::settings::AgentSettings;
 
-use super::{AgentFacts, Feedback, OutsideChange, ProjectRef, Tampering};
+use super::{AgentFacts, CallModel, Feedback, OutsideChange, ProjectRef, Tampering};
 
 activity! {
     /// Runs the configured command as an agent in a work tree until it ends. A failed session is a
@@ -20,11 +20,12 @@ activity! {
     /// and the probe looks for that file. Commits of an interrupted session stay; its uncommitted
     /// work is kept under `refs/longhaul/rescue/<run>/<call>`, which the prompt of the next attempt
     /// names.
-    RunSession = "run_session": SessionInput => SessionReport, Policy {
+    RunSession = "run_session": SessionInput => SessionReport, |input| Policy {
         // The session has its own timeout; this one is the last resort.
         start_to_close: Duration::from_hours(24 * 7),
         retry: Delays::List(vec![Duration::from_secs(5), Duration::from_secs(30)]),
         pool: Some("agents".into()),
+        within: input.agent.provider.as_deref().map(CallModel::pool),
         ..Policy::guarded()
     }
 }

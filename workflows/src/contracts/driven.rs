@@ -3,13 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::resources::Resources;
+use crate::settings::is_default;
 
 use super::{SessionEnding, SessionReport, Usage};
 
 /// Facts about the agent of a session. A command has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFacts {
-    /// The driver: `claude`, `codex`, `opencode`.
+    /// The driver: `claude`, `codex`, `opencode`, `acp`.
     pub driver: String,
     /// The version of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,6 +37,9 @@ pub struct AgentFacts {
     /// The tools of refused calls, one entry for each call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// The calls for which the agent asked and got permission.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub granted: u32,
 }
 
 /// How the agent of a session ended.
@@ -64,6 +68,8 @@ pub enum AgentOutcome {
     ToolsRefused,
     /// A signal or a limit of Longhaul ended it.
     Interrupted,
+    /// Longhaul ended its turn between two actions, because its window was nearly full.
+    StoppedAtBoundary,
     /// It reported an error that the driver does not know.
     Protocol,
     /// It ended without a terminal event.
@@ -104,6 +110,36 @@ pub struct AgentProgress {
     /// The number of waits for the provider in a row.
     #[serde(default)]
     pub waits: u32,
+    /// The messages of the model so far.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub messages: u32,
+    /// The tool calls so far.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tools: u32,
+    /// The calls so far for which the agent asked and got permission.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub granted: u32,
+    /// The filled part of its window, if the agent states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowUse>,
+}
+
+/// The filled part of a context window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WindowUse {
+    /// The tokens in it.
+    pub used: u64,
+    /// The tokens that fit.
+    pub size: u64,
+}
+
+impl WindowUse {
+    /// Whether this part of the window is filled.
+    pub fn reaches(self, share: f64) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "a window has fewer tokens than that")]
+        let (used, size) = (self.used as f64, self.size as f64);
+        size > 0.0 && used >= share * size
+    }
 }
 
 impl AgentProgress {

@@ -44,7 +44,7 @@ pub use checks::{
     SetupReport, UnmetNeed,
 };
 pub use claim::{CheckOutTip, TipInput, TipTree};
-pub use driven::{AgentFacts, AgentOutcome, AgentProgress};
+pub use driven::{AgentFacts, AgentOutcome, AgentProgress, WindowUse};
 pub use feedback::{Feedback, Problem, TargetConflict};
 pub use git::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,

@@ -71,6 +71,8 @@ pub struct SessionView {
     is_over: bool,
     /// The failure after which its agent is tried again.
     interrupted: Option<String>,
+    /// The calls for which another agent than the built-in one asked and got permission.
+    pub granted: u32,
     /// The index in `uses` of what its agent states.
     stated: Option<usize>,
     transcript: Transcript,
@@ -100,13 +102,8 @@ impl SessionView {
                 self.stated(event);
             }
             EventKind::ActivityProgressed { details, .. } => {
-                if let Ok(AgentProgress { usage, cost_micros, model, turns, .. }) = details.read() {
-                    let stated = self.stated(event);
-                    (stated.usage, stated.cost_micros) = (usage, cost_micros);
-                    stated.turns = turns.unwrap_or_default();
-                    if !model.is_empty() {
-                        stated.model = model;
-                    }
+                if let Ok(progress) = details.read() {
+                    self.progressed(event, progress);
                 }
             }
             EventKind::ActivityFailed { name, failure, .. } if name == RunSession::NAME => {
@@ -183,6 +180,20 @@ impl SessionView {
         let stated = &mut self.uses[place];
         stated.at = event.at;
         stated
+    }
+
+    /// The agent has come so far.
+    fn progressed(&mut self, event: &Event, agent: AgentProgress) {
+        let stated = self.stated(event);
+        (stated.usage, stated.cost_micros) = (agent.usage, agent.cost_micros);
+        stated.turns = agent.turns.unwrap_or_default();
+        if !agent.model.is_empty() {
+            stated.model = agent.model;
+        }
+        (self.progress.tool_calls, self.granted) = (agent.tools, agent.granted);
+        if let Some(window) = agent.window {
+            (self.progress.window.used, self.progress.window.size) = (window.used, window.size);
+        }
     }
 
     fn complete(&mut self, event: &Event, name: &str, input: &Payload, output: &Payload) {

@@ -8,6 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::acp::AcpSettings;
 use super::env::{self, EnvSource};
 use super::sandbox::{Confinement, NetworkAccess, SandboxMode};
 use super::{Seconds, is_default};
@@ -25,6 +26,8 @@ pub enum Driver {
     Codex,
     /// opencode.
     Opencode,
+    /// Any program that speaks the Agent Client Protocol: `[agent] command`.
+    Acp,
     /// Longhaul's own agent, over the API of a model: `[agent.api]`.
     Api,
 }
@@ -37,6 +40,7 @@ impl Driver {
             Self::Claude => "claude",
             Self::Codex => "codex",
             Self::Opencode => "opencode",
+            Self::Acp => "acp",
             Self::Api => "api",
         }
     }
@@ -194,7 +198,7 @@ impl Default for HookSettings {
     }
 }
 
-/// `[agent.mcp.NAME]`: an MCP server, whose tools the built-in agent gets.
+/// `[agent.mcp.NAME]`: an MCP server, whose tools the agent gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpSettings {
@@ -240,19 +244,26 @@ pub struct AgentSettings {
     /// driver `api` needs it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The name of the provider of another agent than the built-in one, whose limits all projects
+    /// share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// Further arguments of the program that the driver starts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
     /// The model of the driver `api`.
     #[serde(skip_serializing_if = "is_default")]
     pub api: ApiSettings,
+    /// The driver `acp`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub acp: AcpSettings,
     /// The context window.
     #[serde(skip_serializing_if = "is_default")]
     pub context: ContextSettings,
     /// Commands at points of a session of the driver `api`.
     #[serde(skip_serializing_if = "is_default")]
     pub hooks: HookSettings,
-    /// MCP servers of the driver `api`, by name.
+    /// MCP servers of the drivers `api` and `acp`, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpSettings>,
     /// The program and its arguments. A program with a slash in it is relative to the root of the
@@ -307,8 +318,10 @@ impl Default for AgentSettings {
         Self {
             driver: Driver::Command,
             model: None,
+            provider: None,
             args: Vec::new(),
             api: ApiSettings::default(),
+            acp: AcpSettings::default(),
             context: ContextSettings::default(),
             hooks: HookSettings::default(),
             mcp: BTreeMap::new(),

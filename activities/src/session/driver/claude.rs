@@ -39,7 +39,7 @@ impl AgentDriver for Claude {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { chooses_conversation: true, reports_whole_usage: false }
+        Abilities { chooses_conversation: true, reports_whole_usage: false, has_version: true }
     }
 
     fn args(&self, launch: &Launch<'_>) -> Vec<String> {

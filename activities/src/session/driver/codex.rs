@@ -21,7 +21,7 @@ impl AgentDriver for Codex {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { chooses_conversation: false, reports_whole_usage: true }
+        Abilities { chooses_conversation: false, reports_whole_usage: true, has_version: true }
     }
 
     fn args(&self, launch: &Launch<'_>) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longhaul_workflows::contracts::Usage;
+use longhaul_workflows::contracts::{Usage, WindowUse};
 use serde_json::Value;
 
 use super::End;
@@ -18,8 +18,12 @@ pub(in crate::session) enum AgentEvent {
     ToolBegan { id: String, name: String, input: String },
     /// A tool ended.
     ToolEnded { id: String, output: String, ok: bool },
+    /// The agent asked for a tool call, and the settings allow it.
+    ToolGranted { id: String, name: String },
     /// A tool call was refused.
     ToolRefused { id: String, name: String, reason: String },
+    /// A part of an answer arrived.
+    Answering,
     /// The model begins to answer; tools may run unseen until the answer is finished.
     AnswerBegan,
     /// An answer is finished, with its tools.
@@ -27,6 +31,8 @@ pub(in crate::session) enum AgentEvent {
     /// All tokens of this process so far, the cost in millionths of a US dollar, and the answers of
     /// the model.
     Usage { usage: Usage, cost_micros: Option<u64>, turns: Option<u32> },
+    /// The filled part of the window.
+    Window(WindowUse),
     /// A request failed, and the agent repeats it.
     Retrying(End),
     /// The agent summarised its conversation.

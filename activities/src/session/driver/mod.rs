@@ -1,19 +1,24 @@
 //! Drivers of known agents: command line, events, outcome.
 //!
-//! | | conversation | resume | usage | full context | cost |
-//! |---|---|---|---|---|---|
-//! | `claude` | chosen | yes | live | typed | yes |
-//! | `codex` | reported | yes | at the end | text | no |
-//! | `opencode` | reported | yes | live | typed | yes |
-//! | `command` | – | no | no | exit code 75 | no |
+//! | | conversation | resume | usage | full context | cost | stops between actions |
+//! |---|---|---|---|---|---|---|
+//! | `claude` | chosen | yes | live | typed | yes | no |
+//! | `codex` | reported | yes | at the end | text | no | no |
+//! | `opencode` | reported | yes | live | typed | yes | no |
+//! | `acp` | reported | if stated | at the end; window live | text | if stated | yes |
+//! | `command` | – | no | no | exit code 75 | no | no |
 //!
 //! Agents change their events between versions, so a reader ignores events and fields that it does
 //! not know.
 
+mod acp;
+mod class;
 mod claude;
 mod codex;
 mod command;
+mod dialogue;
 mod event;
+mod handshake;
 mod opencode;
 mod preflight;
 mod record;
@@ -27,6 +32,8 @@ use longhaul_engine::Failure;
 use longhaul_workflows::contracts::AgentOutcome;
 use longhaul_workflows::settings::{AgentSettings, Driver};
 
+use class::{class_of, class_of_status};
+pub(super) use dialogue::{Dialogue, Line, write};
 pub(super) use event::AgentEvent;
 pub use preflight::{Obstacle, Preflight, preflight, settings_problem, why_not};
 pub(super) use preflight::{environment, version};
@@ -53,8 +60,18 @@ pub(super) trait AgentDriver: Send + Sync {
     /// A reader of its output.
     fn reader(&self) -> Box<dyn Reader>;
 
+    /// A reader that also writes to the agent; `None`: it reads its prompt from standard input.
+    fn speaker(&self, _dialogue: Dialogue) -> Option<Box<dyn Reader>> {
+        None
+    }
+
     /// The remedy of a missing login.
     fn login(&self) -> &'static str;
+
+    /// The settings that allow more tools.
+    fn permissions(&self) -> &'static str {
+        "[agent] args"
+    }
 
     /// Whether a login is visible: `None` if only the agent itself can tell. Reads no secret.
     fn is_logged_in(&self, given: &preflight::Given<'_>) -> Option<bool>;
@@ -67,6 +84,8 @@ pub(super) struct Abilities {
     pub(super) chooses_conversation: bool,
     /// The reported usage includes that of earlier processes of the conversation.
     pub(super) reports_whole_usage: bool,
+    /// Its program prints its version for `--version`.
+    pub(super) has_version: bool,
 }
 
 /// The start of an agent.
@@ -105,6 +124,16 @@ pub(super) enum Conversation<'a> {
 pub(super) trait Reader: Send {
     /// The events of a line of its output.
     fn line(&mut self, line: &str) -> Vec<AgentEvent>;
+
+    /// The lines to write to the agent now.
+    fn replies(&mut self) -> Vec<Line> {
+        Vec::new()
+    }
+
+    /// The line that ends the turn of the agent, if it has one.
+    fn cancel(&self) -> Option<Line> {
+        None
+    }
 }
 
 /// A failed request, or the end of a turn.
@@ -129,13 +158,14 @@ pub(super) fn of(driver: Driver) -> Option<&'static dyn AgentDriver> {
         Driver::Claude => Some(&claude::Claude),
         Driver::Codex => Some(&codex::Codex),
         Driver::Opencode => Some(&opencode::Opencode),
+        Driver::Acp => Some(&acp::Acp),
         Driver::Command | Driver::Api => None,
     }
 }
 
 /// The driver of a name.
 fn by_name(name: &str) -> Option<&'static dyn AgentDriver> {
-    [Driver::Claude, Driver::Codex, Driver::Opencode]
+    [Driver::Claude, Driver::Codex, Driver::Opencode, Driver::Acp]
         .into_iter()
         .filter_map(of)
         .find(|driver| driver.name() == name)
@@ -155,80 +185,6 @@ pub(super) fn program(
 }
 
 pub(super) use command::program as command_program;
-
-/// The class of an error text. Agents report some errors only as text.
-fn class_of(message: &str) -> AgentOutcome {
-    let text = message.to_lowercase();
-    let statuses: Vec<u64> = text
-        .split(|letter: char| !letter.is_ascii_alphanumeric())
-        .filter_map(|word| word.parse().ok())
-        .filter(|status| (400..600).contains(status))
-        .collect();
-    let has = |words: &[&str], codes: &[u64]| {
-        words.iter().any(|word| text.contains(word))
-            || statuses.iter().any(|status| codes.contains(status))
-    };
-    match () {
-        () if has(&FULL, &[]) => AgentOutcome::ContextFull,
-        () if has(&BILLING, &[402]) => AgentOutcome::Billing,
-        () if has(&LIMITED, &[429]) => AgentOutcome::RateLimited,
-        () if has(&AUTH, &[401, 403]) => AgentOutcome::Auth,
-        () if has(&OVERLOADED, &[500, 502, 503, 504, 529]) => AgentOutcome::Overloaded,
-        () if has(&["max_output_tokens"], &[]) => AgentOutcome::TurnLimit,
-        () if has(&["content policy", "cyber policy", "safety"], &[]) => AgentOutcome::Refused,
-        () => AgentOutcome::Protocol,
-    }
-}
-
-const FULL: [&str; 6] = [
-    "ran out of room",
-    "prompt is too long",
-    "maximum context length",
-    "context_length_exceeded",
-    "exceed context limit",
-    "exceeds the context window",
-];
-const BILLING: [&str; 5] =
-    ["quota", "billing", "credit balance", "usage limit", "payment required"];
-const LIMITED: [&str; 3] = ["rate limit", "rate_limit", "too many requests"];
-const AUTH: [&str; 6] = [
-    "unauthorized",
-    "not logged in",
-    "invalid api key",
-    "incorrect api key",
-    "missing environment variable",
-    "authentication",
-];
-const OVERLOADED: [&str; 12] = [
-    "overloaded",
-    "high demand",
-    "server error",
-    "waiting for network",
-    "error sending request",
-    "connection",
-    "unable to connect",
-    "stream disconnected",
-    "timed out",
-    "timeout",
-    "econnrefused",
-    "fetch failed",
-];
-
-/// The class of an HTTP status; a client error of another kind is one of the protocol.
-fn class_of_status(status: u64, message: &str) -> AgentOutcome {
-    match status {
-        401 | 403 => AgentOutcome::Auth,
-        402 => AgentOutcome::Billing,
-        413 => AgentOutcome::ContextFull,
-        429 if class_of(message) == AgentOutcome::Billing => AgentOutcome::Billing,
-        429 => AgentOutcome::RateLimited,
-        408 | 500.. => AgentOutcome::Overloaded,
-        _ => match class_of(message) {
-            found @ (AgentOutcome::ContextFull | AgentOutcome::Billing) => found,
-            _ => AgentOutcome::Protocol,
-        },
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ impl AgentDriver for Opencode {
     }
 
     fn abilities(&self) -> Abilities {
-        Abilities { chooses_conversation: false, reports_whole_usage: false }
+        Abilities { chooses_conversation: false, reports_whole_usage: false, has_version: true }
     }
 
     fn args(&self, launch: &Launch<'_>) -> Vec<String> {
@@ -124,25 +124,36 @@ impl OpencodeReader {
 
     /// A line of its log: a failed request, which it repeats. Requests for a title do not matter.
     fn log_line(&mut self, line: &str) -> Vec<AgentEvent> {
-        let is_failure = line.contains("level=ERROR") && line.contains("stream error");
-        if !is_failure {
+        let Some(end) = failed_request(line) else {
             return vec![AgentEvent::Note(line.to_owned())];
-        }
-        if line.contains("small=true") {
+        };
+        if is_for_title(line) {
             return Vec::new();
         }
         let conversation = line.split_once("session.id=").map_or("", |(_, rest)| rest);
         let conversation = conversation.split_whitespace().next().unwrap_or_default();
         let mut events = self.began(conversation.to_owned());
-        let message = line.split_once("error.error=").map_or(line, |(_, error)| error);
-        let message = message.trim().trim_matches('"');
-        match class_of(message) {
-            // Its event follows.
-            AgentOutcome::ContextFull => {}
-            outcome => events.push(AgentEvent::Retrying(End::new(outcome, message))),
+        // The event of a full context follows.
+        if end.outcome != AgentOutcome::ContextFull {
+            events.push(AgentEvent::Retrying(end));
         }
         events
     }
+}
+
+/// Whether a line of its log is about a request for a title.
+pub(super) fn is_for_title(line: &str) -> bool {
+    line.contains("small=true")
+}
+
+/// The failed request that a line of its log reports.
+pub(super) fn failed_request(line: &str) -> Option<End> {
+    if !line.contains("level=ERROR") || !line.contains("stream error") {
+        return None;
+    }
+    let message = line.split_once("error.error=").map_or(line, |(_, error)| error);
+    let message = message.trim().trim_matches('"');
+    Some(End::new(class_of(message), message))
 }
 
 fn tool(part: &Value) -> Vec<AgentEvent> {

@@ -15,6 +15,7 @@ use tokio::process::Command;
 use crate::confine;
 use crate::process::Environment;
 
+use super::handshake::handshake;
 use super::{AgentDriver, of};
 
 /// How long a program may take to print its version.
@@ -89,7 +90,14 @@ pub async fn preflight(root: &Path, agent: &AgentSettings) -> Preflight {
     let mut found = Preflight { program: Some(program), problem, ..Preflight::default() };
     if let (Some(driver), None) = (driver, problem) {
         let env = environment(driver, agent);
-        found.version = version(driver, agent, root, &env).await;
+        if driver.abilities().has_version {
+            found.version = version(driver, agent, root, &env).await;
+        } else {
+            match handshake(driver, agent, root, &env).await {
+                Ok(version) => found.version = version,
+                Err(problem) => found.problem = Some(problem),
+            }
+        }
         found.login = (driver.is_logged_in(&Given { agent, env }) == Some(false))
             .then(|| Obstacle::new(format!("{}: not logged in", driver.name()), driver.login()));
     }
@@ -113,6 +121,11 @@ pub fn settings_problem(agent: &AgentSettings) -> Option<Obstacle> {
                     "export it, or set `url` under [agent.api] for a server without a key",
                 )
             })
+        }
+        Driver::Acp if agent.command.first().is_none_or(String::is_empty) => {
+            let problem = "the driver `acp` needs the command of an agent";
+            let advice = "set it under [agent], for example command = [\"opencode\", \"acp\"]";
+            Some(Obstacle::new(problem, advice))
         }
         // codex starts its own sandbox for each command, which fails inside another one: it would
         // end its paid session without a single command.
@@ -182,6 +195,9 @@ pub(in crate::session) async fn version(
     root: &Path,
     env: &Environment,
 ) -> Option<String> {
+    if !driver.abilities().has_version {
+        return None;
+    }
     let (program, args) = super::program(driver, agent, root).ok()?;
     let file = if program.as_encoded_bytes().contains(&b'/') {
         PathBuf::from(&program)

@@ -5,16 +5,19 @@ use std::mem;
 use std::time::Duration;
 
 use longhaul_workflows::contracts::{AgentFacts, AgentOutcome, AgentProgress, Usage};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
 use crate::process::{Finished, Observer, Stopped, readable_end};
 
 use super::transcript::{self, Lines};
-use super::{AgentDriver, AgentEvent, End, Reader};
+use super::{AgentDriver, AgentEvent, Dialogue, End, Line, Reader};
 
 /// How long an agent may repeat a failed request before Longhaul waits instead, with a durable
 /// timer.
 const RETRIES: Duration = Duration::from_mins(1);
+/// The time in which an agent has to end once its turn has ended, or was cancelled.
+const GRACE: Duration = Duration::from_secs(5);
 /// The size of the end of the transcript in a report, in bytes.
 const TAIL: usize = 8 * 1024;
 
@@ -47,6 +50,19 @@ pub(in crate::session) struct Record<'a> {
     lines: Lines,
     tail: String,
     last_note: String,
+    /// Where lines for the agent go, until its turn has ended.
+    input: Option<UnboundedSender<Line>>,
+    leaving: Leaving,
+}
+
+/// Whether an agent with a dialogue is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    No,
+    /// Its turn had ended by itself then, and its input with it.
+    TurnEnded(Instant),
+    /// Its turn was cancelled, because the process is to end.
+    Asked,
 }
 
 impl<'a> Record<'a> {
@@ -77,6 +93,28 @@ impl<'a> Record<'a> {
             lines: Lines::default(),
             tail: String::new(),
             last_note: String::new(),
+            input: None,
+            leaving: Leaving::No,
+        }
+    }
+
+    /// Begins a dialogue, if the driver has one; returns the lines for the agent.
+    pub(in crate::session) fn speak(
+        &mut self,
+        dialogue: Dialogue,
+    ) -> Option<UnboundedReceiver<Line>> {
+        self.reader = self.driver.speaker(dialogue)?;
+        let (input, lines) = unbounded_channel();
+        self.input = Some(input);
+        self.reply();
+        Some(lines)
+    }
+
+    /// Writes what its reader has to say.
+    fn reply(&mut self) {
+        for line in self.reader.replies() {
+            // The agent may have ended.
+            let _ = self.input.as_ref().map(|input| input.send(line));
         }
     }
 
@@ -119,6 +157,7 @@ impl<'a> Record<'a> {
             turns: self.progress.turns,
             active_ms: (self.before.active_ms > 0).then_some(self.before.active_ms + duration_ms),
             refused: self.refused.clone(),
+            granted: self.progress.granted,
         }
     }
 
@@ -128,11 +167,12 @@ impl<'a> Record<'a> {
         if let Some(line) = rest {
             self.line(&line);
         }
-        if finished.stopped == Some(Stopped::GivenUp) {
+        let lingered = matches!(self.leaving, Leaving::TurnEnded(_));
+        if finished.stopped == Some(Stopped::GivenUp) && !lingered {
             return self.given_up();
         }
         match (self.end.take(), &finished.ended_by) {
-            (_, Some(limit)) if finished.stopped.is_some() => {
+            (_, Some(limit)) if finished.stopped == Some(Stopped::Limit) => {
                 End::new(AgentOutcome::Interrupted, limit.clone())
             }
             (Some(end), _) => end,
@@ -168,6 +208,7 @@ impl<'a> Record<'a> {
             self.tail.push_str(&transcript::render(&event));
             self.apply(event);
         }
+        self.reply();
         if self.tail.len() > 8 * TAIL {
             self.tail = self.tail();
         }
@@ -190,6 +231,9 @@ impl<'a> Record<'a> {
                 self.is_answering = false;
                 self.end = Some(end);
                 self.progressed();
+                if self.input.take().is_some() && self.leaving == Leaving::No {
+                    self.leaving = Leaving::TurnEnded(Instant::now());
+                }
                 return;
             }
             AgentEvent::Began { conversation, version, model } => {
@@ -206,14 +250,27 @@ impl<'a> Record<'a> {
             AgentEvent::Usage { usage, cost_micros, turns } => {
                 return self.take_usage(usage, cost_micros, turns);
             }
-            AgentEvent::Text(_) => self.has_worked = true,
+            AgentEvent::Text(_) => {
+                self.has_worked = true;
+                self.progress.messages += 1;
+            }
+            AgentEvent::Answering => self.has_worked = true,
             AgentEvent::ToolBegan { id, .. } => {
                 self.has_worked = true;
+                self.progress.tools += 1;
                 self.open.insert(id);
             }
+            AgentEvent::ToolGranted { .. } => self.progress.granted += 1,
             AgentEvent::ToolEnded { id, .. } => {
                 self.open.remove(&id);
                 self.is_stopped_by_refusal = false;
+                (self.save)(&self.progress);
+            }
+            AgentEvent::Window(window) => {
+                if self.progress.window.replace(window) != Some(window) {
+                    (self.save)(&self.progress);
+                }
+                return;
             }
             AgentEvent::ToolRefused { id, name, .. } => {
                 self.open.remove(&id);
@@ -230,7 +287,9 @@ impl<'a> Record<'a> {
     }
 
     fn progressed(&mut self) {
-        self.retrying = None;
+        if self.leaving != Leaving::Asked {
+            self.retrying = None;
+        }
         self.progressed_at = Instant::now();
     }
 
@@ -272,6 +331,17 @@ impl Observer for Record<'_> {
         let waits_for_model = self.open.is_empty() && !self.is_answering;
         let silent =
             self.silence.filter(|_| waits_for_model).map(|limit| self.progressed_at + limit);
-        retries.into_iter().chain(silent).min()
+        let lingers = match self.leaving {
+            Leaving::TurnEnded(at) => Some(at + GRACE),
+            Leaving::No | Leaving::Asked => None,
+        };
+        retries.into_iter().chain(silent).chain(lingers).min()
+    }
+
+    fn ask_to_end(&mut self) -> Option<Duration> {
+        let cancel = self.reader.cancel()?;
+        self.input.as_ref()?.send(cancel).ok()?;
+        self.leaving = Leaving::Asked;
+        Some(GRACE)
     }
 }

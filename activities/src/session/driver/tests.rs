@@ -1,5 +1,7 @@
 //! The recorded output of agents, and what the drivers make of it.
 
+mod acp;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,8 +34,8 @@ fn record<'a>(driver: &str, saved: &'a mut Vec<String>) -> Record<'a> {
     Record::new(driver, AgentProgress::default(), silence, Box::new(save))
 }
 
-/// Reads a capture in small pieces; returns the outcome, its message and the facts.
-fn check(name: &str, exit_code: Option<i32>, expected: &str) {
+/// What a capture says, read in small pieces: the outcome, its message and the facts.
+fn read(name: &str, exit_code: Option<i32>) -> String {
     let mut saved = Vec::new();
     let mut record = record(name.split('/').next().unwrap(), &mut saved);
     captured(name).chunks(777).for_each(|piece| record.take(piece));
@@ -49,8 +51,12 @@ fn check(name: &str, exit_code: Option<i32>, expected: &str) {
         text += &format!(" refused {}", facts.refused.join(" "));
     }
     drop(record);
-    assert_eq!(text, expected, "{name}");
     assert!(name.contains("unknown_id") || !saved.is_empty(), "{name}: the conversation is saved");
+    text
+}
+
+fn check(name: &str, exit_code: Option<i32>, expected: &str) {
+    assert_eq!(read(name, exit_code), expected, "{name}");
 }
 
 #[test]

@@ -81,7 +81,8 @@ pub(super) fn render(event: &AgentEvent) -> String {
         AgentEvent::Began { conversation, version, model } => {
             let version = version.as_ref().map(|it| format!(", version {it}")).unwrap_or_default();
             let model = model.as_ref().map(|it| format!(", model {it}")).unwrap_or_default();
-            format!("* conversation {conversation}{version}{model}\n")
+            let id = if conversation.is_empty() { "goes on" } else { conversation };
+            format!("* conversation {id}{version}{model}\n")
         }
         AgentEvent::Text(text) => format!("\n{}\n\n", text.trim_end()),
         AgentEvent::ToolBegan { name, input, .. } => format!("> {name}: {}\n", short(input)),
@@ -106,9 +107,12 @@ pub(super) fn render(event: &AgentEvent) -> String {
         AgentEvent::Compacted { .. } => "* conversation summarised\n".into(),
         AgentEvent::Ended(end) => ended(end),
         AgentEvent::Note(text) => format!("{}\n", short(text.trim_end())),
-        AgentEvent::Usage { .. } | AgentEvent::AnswerBegan | AgentEvent::AnswerEnded => {
-            String::new()
-        }
+        AgentEvent::Usage { .. }
+        | AgentEvent::ToolGranted { .. }
+        | AgentEvent::Window(_)
+        | AgentEvent::Answering
+        | AgentEvent::AnswerBegan
+        | AgentEvent::AnswerEnded => String::new(),
     }
 }
 

@@ -46,7 +46,7 @@ pub struct SessionLine {
     /// Of a session of the built-in agent at work, its phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<SessionPhase>,
-    /// What runs it: `api`, `command`, `claude`, `codex`, `opencode`.
+    /// What runs it: `api`, `command`, `claude`, `codex`, `opencode`, `acp`.
     pub driver: String,
     /// The model, as its provider or its agent names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,6 +96,7 @@ impl SessionLine {
             line.model = Some(stated.model.clone()).filter(|model| !model.is_empty());
             line.turns = Some(stated.turns).filter(|turns| *turns > 0);
             line.tokens = Some(stated.usage).filter(|usage| !usage.is_zero());
+            line.take_window(&view.progress);
         }
         line
     }
@@ -135,6 +136,10 @@ impl SessionLine {
         }
         self.turns = Some(progress.turns);
         self.tokens = Some(progress.usage);
+        self.take_window(progress);
+    }
+
+    fn take_window(&mut self, progress: &SessionProgress) {
         self.window_share = (progress.window.size > 0)
             .then(|| (progress.window.share(0) * 1000.0).round() / 1000.0);
     }

@@ -63,6 +63,9 @@ pub struct SessionDocument {
     /// The tools of refused calls, one entry for each call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// The calls for which the agent asked and got permission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granted: Option<u32>,
     /// The file with its output, if its agent writes one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
@@ -172,6 +175,7 @@ impl SessionDocument {
             successor: None,
             conversation: None,
             refused: Vec::new(),
+            granted: None,
             log: None,
         }
     }
@@ -194,6 +198,8 @@ impl SessionDocument {
         if !summary.trim().is_empty() {
             summary.trim().clone_into(&mut self.context_summary);
         }
+        self.granted = Some(view.granted).filter(|granted| *granted > 0);
+        self.tool_calls = Some(progress.tool_calls).filter(|calls| *calls > 0);
         if view.driver() == Driver::Api {
             self.tool_calls = Some(progress.tool_calls);
             self.compactions = Some(progress.compactions);

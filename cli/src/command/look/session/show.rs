@@ -93,6 +93,7 @@ fn facts(terminal: Terminal, document: &SessionDocument) -> String {
         ("Successor", document.successor.clone()),
         ("Agent's id", document.conversation.as_deref().map(terminal::safe)),
         ("Refused", list(&document.refused).map(|tools| terminal::safe(&tools))),
+        ("Granted", count(document.granted).map(|calls| format!("{calls} calls"))),
         ("Output", document.log.clone()),
     ];
     let shown =
