@@ -122,7 +122,7 @@ pub(crate) async fn land(world: &mut World) {
         list_file: "feature_list.json".into(),
     };
     world.started::<Land>(RUN, &land, 1).await;
-    let landed = Landed { target_commit: "c4".into(), waits_on_next: None, outside: Vec::new() };
+    let landed = Landed::at("c4".into(), None);
     world.completed::<Land>(RUN, &land, &landed).await;
     let close =
         CloseInput { project: project(), feature: id("login"), worktree: "/w/login".into() };

@@ -11,11 +11,10 @@ use super::state::ProjectRun;
 /// The checks of finished features to repeat on the merged result, without duplicate commands.
 pub(super) fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<Check> {
     let scope = memory.settings.merge.regression;
-    let waiting: BTreeSet<_> = memory.waiting().into_iter().collect();
-    let checks_waiting = waiting.contains(&request.feature);
+    let checks_waiting = memory.waiting.contains(&request.feature);
     let touched: BTreeSet<&str> = request.files.iter().map(String::as_str).collect();
     let could_break = |id: &FeatureId| match scope {
-        _ if checks_waiting && waiting.contains(id) => true,
+        _ if checks_waiting && memory.waiting.contains(id) => true,
         // A claim changes no files.
         Regression::All => !touched.is_empty(),
         Regression::Touched => memory

@@ -174,13 +174,16 @@ impl ProjectRun {
         let feature = self.backlog.feature(id);
         let is_for_these = feature
             .is_none_or(|feature| self.settings.gates.iter().chain(&feature.checks).eq(&checks));
-        let record = self.record(id);
         // Work that waited was checked again on a merge with the target: its own commit counts.
-        if !(record.waits && by_claim) {
+        let is_again = by_claim && self.waiting.contains(id);
+        if waits {
+            self.waiting.insert(id.clone());
+        }
+        let record = self.record(id);
+        if !is_again {
             record.commit = Some(commit.clone());
             record.by_claim = by_claim;
         }
-        record.waits = waits;
         record.used = Resources::default();
         record.claimed = !is_for_these;
         record.invalidated = None;

@@ -47,6 +47,8 @@ pub struct Snapshot {
     queue: MergeQueue,
     held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    waiting: BTreeSet<FeatureId>,
     landed: Option<Vec<String>>,
     pub(super) synced: String,
     failed_syncs: u32,
@@ -86,9 +88,6 @@ pub(super) struct Record {
     /// It passed as claimed, without landing anything.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) by_claim: bool,
-    /// Its work waits on `longhaul/next`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) waits: bool,
     /// The number of its first run, if an earlier feature had its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) anew: Option<u32>,
@@ -132,6 +131,8 @@ pub(super) struct ProjectRun {
     /// The known held runs: paused, parked or stuck.
     pub(super) held: BTreeSet<RunId>,
     pub(super) waits_on_next: Option<String>,
+    /// The features whose work waits on `longhaul/next`.
+    pub(super) waiting: BTreeSet<FeatureId>,
     /// Commits that are all in the target if all passes are valid: its commit at the last sync, and
     /// those since. `None`: too many.
     pub(super) landed: Option<Vec<String>>,
@@ -189,6 +190,7 @@ impl ProjectRun {
             queue: remembered.queue,
             held: remembered.held,
             waits_on_next: remembered.waits_on_next,
+            waiting: remembered.waiting,
             landed: remembered.landed,
             synced: remembered.synced,
             failed_syncs: remembered.failed_syncs,
@@ -224,6 +226,7 @@ impl ProjectRun {
             queue: self.queue,
             held: self.held,
             waits_on_next: self.waits_on_next,
+            waiting: self.waiting,
             landed: self.landed,
             synced: self.synced,
             failed_syncs: self.failed_syncs,
@@ -402,6 +405,7 @@ impl Snapshot {
             queue: MergeQueue::default(),
             held: BTreeSet::new(),
             waits_on_next: None,
+            waiting: BTreeSet::new(),
             landed: Some(Vec::new()),
             synced: String::new(),
             failed_syncs: 0,

@@ -12,7 +12,7 @@ impl ProjectRun {
     /// Takes the reason of the last landing or follow. `None`: nothing waits any more.
     pub(super) fn take_waits(&mut self, waits_on_next: Option<String>) {
         if waits_on_next.is_none() {
-            self.records.values_mut().for_each(|record| record.waits = false);
+            self.waiting.clear();
         }
         self.waits_on_next = waits_on_next;
     }
@@ -20,21 +20,15 @@ impl ProjectRun {
     /// Begins to check the merge of the target and `longhaul/next`, unless a waiting feature is
     /// already in progress, or was blocked in that.
     pub(super) fn check_merge(&mut self) {
-        let waiting = self.waiting();
-        let passed = |id: &&FeatureId| self.backlog.state(id) == Some(&FeatureState::Passed);
-        if !waiting.iter().all(|id| passed(&id)) {
+        // The work of a removed feature lands with that of the others.
+        let listed: Vec<&FeatureId> =
+            self.waiting.iter().filter(|id| self.backlog.state(id).is_some()).collect();
+        if listed.iter().any(|id| self.backlog.state(id) != Some(&FeatureState::Passed)) {
             return;
         }
-        if let Some(id) = waiting.first() {
-            self.record(id).claimed = true;
-            self.put_back(id);
+        if let Some(id) = listed.first().copied().cloned() {
+            self.record(&id).claimed = true;
+            self.put_back(&id);
         }
-    }
-
-    /// The listed features whose work waits.
-    pub(super) fn waiting(&self) -> Vec<FeatureId> {
-        let waiting = self.records.iter().filter(|(_, record)| record.waits);
-        let listed = waiting.filter(|(id, _)| self.backlog.state(id).is_some());
-        listed.map(|(id, _)| id.clone()).collect()
     }
 }
