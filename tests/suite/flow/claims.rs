@@ -118,6 +118,24 @@ async fn finished_work_that_was_blocked_in_its_gates_is_not_paid_again() {
 }
 
 #[tokio::test]
+async fn finished_work_that_was_blocked_before_it_was_sealed_is_not_paid_again() {
+    blocked_and_unblocked("seal login", 1).await;
+}
+
+#[tokio::test]
+async fn what_a_cancelled_session_has_left_is_sealed() {
+    let world = World::new(vec![feature("login", "has login")]);
+    world.hold("run_session login");
+    let engine = world.begin().await;
+    world.until_begun("run_session login", 1).await;
+    let request = RequestedBy { by: "ann".into(), why: String::new() };
+    engine.deliver(&id("p/login/1"), MessageBody::Cancel(request)).await.unwrap();
+    world.until_status("login", FeatureStatus::Blocked).await;
+    assert_eq!(world.count("seal login"), 1);
+    world.end(&engine).await;
+}
+
+#[tokio::test]
 async fn finished_work_that_was_blocked_while_it_merged_is_not_paid_again() {
     blocked_and_unblocked("run_checks login merged", 1).await;
 }

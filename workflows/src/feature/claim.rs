@@ -75,10 +75,7 @@ pub(super) async fn gates_on_found(
 pub(super) async fn close(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
     let close =
         CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
-    match context.call::<CloseWorktree>(close.clone()).await {
-        Err(Stop::Cancelled) => context.call::<CloseWorktree>(close).await,
-        closed => closed,
-    }
+    retry::to_its_end::<CloseWorktree>(context, close).await.map(drop)
 }
 
 impl Work {

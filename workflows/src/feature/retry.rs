@@ -1,7 +1,7 @@
 //! Another session, unless the current target suffices: it is merged in first, and a session is
 //! paid only if the checks still fail.
 
-use longhaul_engine::{Context, ContextExt, Stop};
+use longhaul_engine::{Activity, Context, ContextExt, Stop};
 
 use crate::contracts::{Problem, RefreshWorktree, RunSetup, Seal, SessionEnding, SessionReason};
 use crate::resources::Resources;
@@ -174,7 +174,10 @@ async fn landed(
 async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
     let id = work.granted.take().expect("a session is granted before it begins");
-    let session = hosted::run(context, work, id).await?;
+    let session = match hosted::run(context, work, id).await {
+        Err(Stop::Cancelled) => return Err(cut_off(context, work).await),
+        session => session?,
+    };
     if work.input.settings.agent.driver == Driver::Api {
         // Its sessions have reported to the project themselves.
         work.used = Resources::default();
@@ -187,12 +190,16 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     if let SessionEnding::Landed { commit, files } = session.ending {
         return landed(context, work, commit, files).await;
     }
-    let sealed = context.call::<Seal>(work.seal(&session)).await?;
+    // The work of a paid session is kept, also if the run is cancelled now.
+    let (sealed, is_cancelled) = to_its_end::<Seal>(context, work.seal(&session)).await?;
     let has_changed = sealed.commit != work.commit;
     let result = SessionResult::of(&session, has_changed);
     work.take_session(&session, &sealed);
     work.is_fruitless = matches!(result, SessionResult::Failed { .. });
     admission::report(context, work, result).await?;
+    if is_cancelled {
+        return Err(Stop::Cancelled);
+    }
     if session.ending != SessionEnding::ClaimsDone {
         return Ok(Try::Again);
     }
@@ -204,4 +211,25 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
         return Ok(Try::Again);
     }
     Ok(Try::Passed(sealed.commit))
+}
+
+/// Seals what a cancelled session has left, for the next run. Work that cannot be sealed stays in
+/// the tree; the next run rescues it.
+async fn cut_off(context: &mut dyn Context, work: &Work) -> Stop {
+    let step = format!("session {}, cancelled", work.progress.sessions);
+    match context.call::<Seal>(work.seal_as(&step)).await {
+        Ok(_) | Err(Stop::Failed(_)) => Stop::Cancelled,
+        Err(stop) => stop,
+    }
+}
+
+/// Calls an activity, and once more if the run is cancelled meanwhile; returns whether it was.
+pub(super) async fn to_its_end<A: Activity<Input: Clone>>(
+    context: &mut dyn Context,
+    input: A::Input,
+) -> Result<(A::Output, bool), Stop> {
+    match context.call::<A>(input.clone()).await {
+        Err(Stop::Cancelled) => Ok((context.call::<A>(input).await?, true)),
+        output => Ok((output?, false)),
+    }
 }
