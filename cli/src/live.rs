@@ -170,5 +170,6 @@ impl View {
 
 /// The features that are worked on.
 fn active(document: &StatusDocument) -> impl Iterator<Item = &FeatureLine> {
-    document.features.iter().filter(|line| line.step.is_some() && line.run.is_some())
+    let lines = document.features.iter().filter(|line| line.step.is_some() && line.run.is_some());
+    lines.filter(|line| !line.waits_for_place)
 }

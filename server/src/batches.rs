@@ -108,7 +108,9 @@ impl BatchStanding {
             Some(EntryState::Refused { .. }) => ProjectState::NeedsAttention,
             // Finished work that waits, or a project with a person's request, has its own state.
             Some(EntryState::Blocked | EntryState::Suspended) => match status {
-                Some(status @ (ProjectState::Cancelled | ProjectState::Paused)) => status,
+                Some(
+                    status @ (ProjectState::Cancelled | ProjectState::Paused | ProjectState::Done),
+                ) => status,
                 _ => ProjectState::NeedsAttention,
             },
         }
@@ -154,6 +156,11 @@ impl OpenBatches {
         *count == 1
     }
 
+    /// The batches that this process runs.
+    pub(crate) fn ids(&self) -> Vec<RunId> {
+        self.lock().keys().cloned().collect()
+    }
+
     pub(crate) fn count(&self, batch: &RunId) -> u64 {
         self.lock().get(batch).copied().unwrap_or_default()
     }
@@ -191,9 +198,7 @@ impl Service {
     /// The state of a project of a batch, from the log, or from its files if it has not started.
     async fn status_of(&self, entry: &Entry) -> Result<StatusDocument, RequestError> {
         let project = RunId::new(entry.project.id.clone()).map_err(RequestError::refused)?;
-        let stuck = self.stuck_in_engine();
-        match status::of_project(&*self.store, &project, &stuck, self.engine.is_some(), None).await
-        {
+        match status::of_project(&*self.store, &project, &self.owner(), None).await {
             Ok(document) if !document.root.is_empty() => return Ok(document),
             Ok(_) | Err(StoreError::UnknownRun(_)) => {}
             Err(error) => return Err(error.into()),
@@ -343,7 +348,7 @@ impl Driver {
         let mut is_working = false;
         for entry in &standing.view.plan.projects {
             let published = standing.states.get(&entry.name).cloned().unwrap_or_default();
-            if let Some(now) = self.project(engine, entry, &published, is_held).await? {
+            if let Some(now) = self.project(entry, &published, is_held).await? {
                 is_working |= now == EntryState::Working;
                 self.report(engine, entry, &published, now).await?;
             }
@@ -356,7 +361,6 @@ impl Driver {
     /// Starts a project that is due and reads its state; `None` if it is not due yet, or is done.
     async fn project(
         &mut self,
-        engine: &Engine,
         entry: &Entry,
         published: &EntryState,
         is_held: bool,
@@ -375,7 +379,7 @@ impl Driver {
         }
         let Some(watched) = self.watched.get_mut(&entry.name) else { return Ok(None) };
         let document =
-            status::of_project(&*self.service.store, &watched.id, &engine.stuck(), true, None)
+            status::of_project(&*self.service.store, &watched.id, &self.service.owner(), None)
                 .await?;
         if !is_settled(watched, &document) {
             return Ok(Some(EntryState::Working));

@@ -1,6 +1,7 @@
 //! The state of a run together with its unread messages. Only this module reads unread requests.
 
 use longhaul_engine::{Message, MessageBody, RunId, RunReader, Status, StoreError, Summary};
+use longhaul_workflows::feature::Approval;
 use longhaul_workflows::finding::{Findings, SteeringRefused};
 use longhaul_workflows::projection::MailboxEntry;
 
@@ -73,6 +74,13 @@ impl RunHead {
     /// Whether a message of this kind is unread.
     pub(crate) fn has(&self, wanted: impl Fn(&MessageBody) -> bool) -> bool {
         self.mailbox.iter().any(|message| wanted(&message.body))
+    }
+
+    /// Whether an answer to its request for approval is unread.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.has(
+            |body| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL),
+        )
     }
 
     /// Whether it is closed, or closes when it takes its messages.

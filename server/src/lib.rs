@@ -20,6 +20,7 @@ mod lock_wait;
 mod maintenance;
 mod open;
 mod order;
+mod owner;
 mod ownership;
 mod project;
 pub mod pruned;
@@ -55,6 +56,7 @@ pub use maintenance::{
 };
 pub use open::{Limits, SetLimits, open, workflows};
 pub use order::Order;
+pub use owner::Owner;
 pub use project::{Project, check as check_project, restore_checkouts};
 pub use questions::{AnswerQuestion, Answered};
 pub use refused::{refuse_out_of_reach, refuse_within_session};

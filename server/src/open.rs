@@ -33,10 +33,10 @@ pub struct Limits {
 }
 
 /// The pool of set-up scripts and checks.
-const CHECKS: &str = "checks";
+pub(crate) const CHECKS: &str = "checks";
 
 /// The pool of new work trees.
-const TREES: &str = "trees";
+pub(crate) const TREES: &str = "trees";
 
 /// The most work trees that are opened although no agent is free: enough for the next sessions to
 /// begin at once.

@@ -2,6 +2,8 @@
 
 use longhaul_engine::{MessageBody, Payload, RequestedBy};
 use longhaul_workflows::feature::{FeatureWorkflow, Note};
+use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::projection::State;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -93,8 +95,21 @@ impl Order {
 
     /// Whether the order applies to a run that matches a filter.
     pub fn applies_to(&self, run: &RunLine) -> bool {
-        (!self.is_for_features() || run.workflow == FeatureWorkflow::NAME)
-            && (!self.is_answer() || run.awaits_approval)
+        let is_feature = run.workflow == FeatureWorkflow::NAME;
+        match self {
+            Self::Resume if run.ended_at.is_some() => {
+                is_feature && run.header.status != State::Passed
+            }
+            // A project without work of its own is not resumed; its blocked features are.
+            Self::Resume if run.workflow == ProjectWorkflow::NAME => {
+                is_paused(run) || !matches!(run.header.status, State::NeedsAttention | State::Done)
+            }
+            Self::Resume => is_paused(run),
+            _ if run.ended_at.is_some() => false,
+            Self::Approve | Self::Deny => is_feature && run.awaits_approval,
+            Self::Steer { .. } => is_feature,
+            _ => true,
+        }
     }
 
     /// The message; `None` if its content depends on the run.
@@ -110,4 +125,10 @@ impl Order {
             Self::Approve | Self::Deny => return None,
         })
     }
+}
+
+/// Whether a run is paused, or is to pause.
+fn is_paused(run: &RunLine) -> bool {
+    run.header.status == State::Paused
+        || run.pending.iter().any(|entry| entry.action.what == "pause")
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use chrono::{DateTime, Utc};
 use longhaul_activities::files::Projector;
 use longhaul_activities::project;
 use longhaul_engine::{Payload, RunId};
@@ -32,12 +33,14 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct ServedProject {
     root: PathBuf,
+    /// Since when.
+    pub(crate) since: DateTime<Utc>,
     tasks: Vec<AbortHandle>,
 }
 
 /// Starts to serve a project, unless it is served already.
 pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
-    let new = ServedProject { root: root.clone(), tasks: Vec::new() };
+    let new = ServedProject { root: root.clone(), since: Utc::now(), tasks: Vec::new() };
     match service.lock_engaged().entry(run.clone()) {
         Entry::Vacant(place) => drop(place.insert(new)),
         Entry::Occupied(_) => return,

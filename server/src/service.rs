@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chrono::Utc;
+use chrono::{DateTime, Utc};
 use longhaul_activities::git::{self, GitHandlers};
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{
@@ -23,6 +23,7 @@ use serde_json::Value;
 use tokio::sync::RwLock;
 
 use crate::head::RunHead;
+use crate::owner::Owner;
 use crate::project;
 use crate::signals;
 use crate::status::{self, StatusDocument};
@@ -111,10 +112,8 @@ request!(ProjectStatus, "status" -> Option<StatusDocument>, |self, service| self
 
 impl ProjectStatus {
     async fn run(self, service: &Service) -> Result<Option<StatusDocument>, RequestError> {
-        let stuck = service.stuck_in_engine();
-        let is_running = service.engine.is_some();
-        let list = self.list.filter(|_| !is_running);
-        match status::of_project(&*service.store, &self.project, &stuck, is_running, list).await {
+        let list = self.list.filter(|_| service.engine.is_none());
+        match status::of_project(&*service.store, &self.project, &service.owner(), list).await {
             Err(StoreError::UnknownRun(_)) => Ok(None),
             known => {
                 let mut document = known?;
@@ -230,6 +229,12 @@ impl Service {
         self.lock_engaged().keys().cloned().collect()
     }
 
+    /// Since when this process serves the project of a run.
+    pub(crate) fn engaged_since(&self, run: &RunId) -> Option<DateTime<Utc>> {
+        let engaged = self.lock_engaged();
+        engaged.iter().find(|(root, _)| run.is_within(root.as_str())).map(|(_, at)| at.since)
+    }
+
     pub(crate) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, ServedProject>> {
         self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -307,11 +312,16 @@ impl Service {
 
     /// The read view of the log.
     pub(crate) fn view(&self) -> views::View<'_> {
-        views::View {
-            store: &*self.store,
+        views::View { store: &*self.store, owner: self.owner() }
+    }
+
+    /// What this process works on.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner {
             stuck: self.stuck_in_engine(),
             queued: self.engine.as_ref().map(Engine::queued).unwrap_or_default(),
             is_running: self.engine.is_some(),
+            served: self.engaged().into_iter().chain(self.batches.ids()).collect(),
         }
     }
 

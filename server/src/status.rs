@@ -5,7 +5,6 @@ mod landing;
 mod line;
 mod sessions;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use longhaul_activities::files::progress_file_obstacle;
@@ -20,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
+use crate::owner::Owner;
 pub use line::FeatureLine;
 
 /// The status of a project.
@@ -44,6 +44,9 @@ pub struct StatusDocument {
     /// The requester of its pause, cancellation or termination, and the reason.
     #[schemars(with = "Option<crate::views::why::RequestedBySchema>")]
     pub stopped_by: Option<RequestedBy>,
+    /// The commit of a rollback after which the project has not been run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolled_back_to: Option<String>,
     /// Requests of people that the project has not taken yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<MailboxEntry>,
@@ -99,10 +102,16 @@ pub struct Counts {
     pub total: usize,
     /// Passed.
     pub passed: usize,
-    /// In progress.
+    /// An agent, a set-up, a check or a merge is at work.
     pub running: usize,
+    /// In progress, but it waits for a place, a turn or a person, or is paused or parked.
+    #[serde(default)]
+    pub waiting: usize,
     /// Given up, or blocked by a person.
     pub blocked: usize,
+    /// Cancelled by a person.
+    #[serde(default)]
+    pub cancelled: usize,
     /// Not started.
     pub pending: usize,
 }
@@ -113,21 +122,38 @@ impl std::iter::Sum for Counts {
             total: sum.total + counts.total,
             passed: sum.passed + counts.passed,
             running: sum.running + counts.running,
+            waiting: sum.waiting + counts.waiting,
             blocked: sum.blocked + counts.blocked,
+            cancelled: sum.cancelled + counts.cancelled,
             pending: sum.pending + counts.pending,
         })
     }
 }
 
 impl Counts {
-    fn published(summary: &ProjectSummary) -> Self {
-        let begun = summary.passed + summary.in_progress + summary.blocked;
+    fn of(lines: &[FeatureLine]) -> Self {
+        let mut counts = Self { total: lines.len(), ..Self::default() };
+        for line in lines {
+            *match line.status {
+                State::Passed => &mut counts.passed,
+                State::Blocked => &mut counts.blocked,
+                State::Cancelled => &mut counts.cancelled,
+                State::Running => &mut counts.running,
+                _ if line.is_in_progress() => &mut counts.waiting,
+                _ => &mut counts.pending,
+            } += 1;
+        }
+        counts
+    }
+
+    /// The counts of a project, from the lines of those features that are in progress or blocked.
+    fn of_brief(lines: &[FeatureLine], summary: &ProjectSummary) -> Self {
+        let begun = lines.len() + summary.passed;
         Self {
             total: summary.features,
             passed: summary.passed,
-            running: summary.in_progress,
-            blocked: summary.blocked,
             pending: summary.features.saturating_sub(begun),
+            ..Self::of(lines)
         }
     }
 
@@ -150,8 +176,7 @@ pub async fn known_root(
 pub async fn of_project(
     store: &dyn RunReader,
     project: &RunId,
-    stuck: &BTreeMap<RunId, Stop>,
-    is_running: bool,
+    owner: &Owner,
     list: Option<LoadedBacklog>,
 ) -> Result<StatusDocument, StoreError> {
     // Read the mailbox before the published values: a project that waits with an empty mailbox has
@@ -162,21 +187,20 @@ pub async fn of_project(
     let mut view = ProjectView::of(&store.published(project).await?);
     let has_gates = list.as_ref().map(|list| !list.settings.gates.is_empty());
     view.backlog = list.map_or(view.backlog, |list| list.features);
-    let mut document =
-        StatusDocument { project: project.to_string(), is_running, ..StatusDocument::default() };
-    let pending = document.take_head(&head, project, stuck);
-    let lines = line::Lines { store, view: &view, has_gates, stuck, is_running, pending };
+    let mut document = StatusDocument { project: project.to_string(), ..StatusDocument::default() };
+    let pending = document.take_head(&head, project, owner);
+    let lines = line::Lines { store, view: &view, has_gates, owner, pending };
     for feature in &view.backlog {
         let (line, is_active) = lines.of(feature).await?;
         document.active_runs += usize::from(is_active);
         document.features.push(line);
     }
-    document.count();
+    document.counts = Counts::of(&document.features);
     document.findings = view.findings.iter().map(Finding::to_string).collect();
     if let Some(summary) = &view.summary {
         document.findings.extend(progress_file_obstacle(Path::new(&summary.root)));
     }
-    document.decide(store, project, &head, view.summary).await?;
+    document.decide(store, project, &head, &view).await?;
     Ok(document)
 }
 
@@ -185,17 +209,15 @@ pub async fn of_project(
 pub async fn brief(
     store: &dyn RunReader,
     project: &RunId,
-    stuck: &BTreeMap<RunId, Stop>,
-    is_running: bool,
+    owner: &Owner,
 ) -> Result<StatusDocument, StoreError> {
     let head = RunHead::of(store, project)
         .await?
         .ok_or_else(|| StoreError::UnknownRun(project.clone()))?;
     let view = ProjectView::of(&store.published_except(project, BacklogView::KEY).await?);
-    let mut document =
-        StatusDocument { project: project.to_string(), is_running, ..StatusDocument::default() };
-    let pending = document.take_head(&head, project, stuck);
-    let lines = line::Lines { store, view: &view, has_gates: None, stuck, is_running, pending };
+    let mut document = StatusDocument { project: project.to_string(), ..StatusDocument::default() };
+    let pending = document.take_head(&head, project, owner);
+    let lines = line::Lines { store, view: &view, has_gates: None, owner, pending };
     for (id, known) in &view.features {
         if matches!(known.status, FeatureStatus::InProgress | FeatureStatus::Blocked) {
             let (line, is_active) = lines.brief(id, known).await?;
@@ -203,8 +225,9 @@ pub async fn brief(
             document.features.push(line);
         }
     }
-    document.counts = view.summary.as_ref().map(Counts::published).unwrap_or_default();
-    document.decide(store, project, &head, view.summary).await?;
+    let counts = view.summary.as_ref().map(|of| Counts::of_brief(&document.features, of));
+    document.counts = counts.unwrap_or_default();
+    document.decide(store, project, &head, &view).await?;
     Ok(document)
 }
 
@@ -213,12 +236,10 @@ pub(crate) async fn open_line(
     store: &dyn RunReader,
     view: &ProjectView,
     run: &RunId,
-    stuck: &BTreeMap<RunId, Stop>,
-    is_running: bool,
+    owner: &Owner,
 ) -> Result<FeatureLine, StoreError> {
     let known = view.features.iter().find(|(_, known)| known.run.as_ref() == Some(run));
-    let lines =
-        line::Lines { store, view, has_gates: None, stuck, is_running, pending: Vec::new() };
+    let lines = line::Lines { store, view, has_gates: None, owner, pending: Vec::new() };
     let waits = known.and_then(|(_, known)| known.waits.clone());
     let mut line = FeatureLine { reason: waits, ..FeatureLine::default() };
     lines.take_open(&mut line, run).await?;
@@ -237,7 +258,7 @@ pub fn of_files(project: &RunId, root: &str, loaded: Option<LoadedBacklog>) -> S
     let line = |feature| FeatureLine::of(feature, &view, Some(!settings.gates.is_empty()));
     document.features = view.backlog.iter().map(line).collect();
     document.target = target;
-    document.count();
+    document.counts = Counts::of(&document.features);
     document
 }
 
@@ -259,7 +280,7 @@ impl StatusDocument {
 
     /// Whether a person has to act, although other features may still progress.
     pub fn needs_person(&self) -> bool {
-        let held = |line: &FeatureLine| line.is_held() || line.status == State::Blocked;
+        let held = |line: &FeatureLine| line.is_held() || line.is_stopped();
         match self.status {
             ProjectState::NeedsAttention => true,
             ProjectState::Running | ProjectState::Waiting => {
@@ -272,18 +293,32 @@ impl StatusDocument {
         }
     }
 
+    /// Whether the last unread request to pause or resume it is one to pause.
+    pub fn is_to_pause(&self) -> bool {
+        let orders = self.pending.iter().rev().map(|entry| entry.action.what.as_str());
+        orders.into_iter().find(|what| ["pause", "resume"].contains(what)) == Some("pause")
+    }
+
+    /// The unread requests to the project and to its features, each with its feature.
+    pub fn all_pending(&self) -> Vec<MailboxEntry> {
+        let of_features = self.features.iter().flat_map(|line| {
+            line.pending.iter().cloned().map(|mut entry| {
+                entry.action.feature.get_or_insert_with(|| line.id.clone());
+                entry
+            })
+        });
+        self.pending.iter().cloned().chain(of_features).collect()
+    }
+
     /// Whether an active feature needs a person.
     pub(crate) fn has_held(&self) -> bool {
         self.features.iter().any(FeatureLine::is_held)
     }
 
     /// Takes the state of its run; returns the unread requests about features.
-    fn take_head(
-        &mut self,
-        head: &RunHead,
-        project: &RunId,
-        stuck: &BTreeMap<RunId, Stop>,
-    ) -> Vec<MailboxEntry> {
+    fn take_head(&mut self, head: &RunHead, project: &RunId, owner: &Owner) -> Vec<MailboxEntry> {
+        let stuck = &owner.stuck;
+        self.is_running = owner.runs(project);
         let is_stuck = stuck.contains_key(project);
         let (about_features, pending) =
             head.pending().into_iter().partition(|entry| entry.action.feature.is_some());
@@ -323,18 +358,5 @@ impl StatusDocument {
     pub fn limited_wait(&self) -> Option<(&'static str, &str)> {
         let machine = self.machine_wait().map(|cause| ("machine", cause));
         machine.or_else(|| self.agent_wait().map(|paused| ("agent", paused.reason.as_str())))
-    }
-
-    fn count(&mut self) {
-        let mut counts = Counts { total: self.features.len(), ..Counts::default() };
-        for line in &self.features {
-            *match line.status {
-                State::Passed => &mut counts.passed,
-                State::Blocked => &mut counts.blocked,
-                _ if line.is_in_progress() => &mut counts.running,
-                _ => &mut counts.pending,
-            } += 1;
-        }
-        self.counts = counts;
     }
 }

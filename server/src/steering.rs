@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::head::RunHead;
 use crate::signals;
 use crate::views::states::Projects;
+use crate::views::why::batch::continues_batch;
 
 use crate::order::Order;
 use crate::request::{RequestError, request};
@@ -83,6 +84,8 @@ impl Service {
             let state = standing.state;
             let again = if state == State::Blocked {
                 format!("; `longhaul resume {target}` tries it again")
+            } else if let Some(again) = continues_batch(&summary.labels) {
+                format!("; {again}")
             } else {
                 String::new()
             };
@@ -143,10 +146,7 @@ impl Service {
 
     /// Whether no process runs it, so that messages stay unread.
     pub(crate) fn waits(&self, run: &RunId) -> bool {
-        let is_open_batch = self.batches.count(run) > 0;
-        self.engine.is_none()
-            || !is_open_batch
-                && !self.lock_engaged().keys().any(|root| run.is_within(root.as_str()))
+        !self.owner().runs(run)
     }
 
     /// Why the order does not apply to this run.
@@ -174,9 +174,7 @@ impl Service {
         if awaited(&*self.store, run).await?.is_none() {
             return Ok(Some(format!("run {run} does not wait for approval")));
         }
-        let is_answer = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == Approval::SIGNAL);
-        let answered =
-            RunHead::of(&*self.store, run).await?.is_some_and(|head| head.has(is_answer));
+        let answered = RunHead::of(&*self.store, run).await?.is_some_and(|head| head.is_answered());
         Ok(answered.then(|| format!("run {run} has an answer in its mailbox already")))
     }
 

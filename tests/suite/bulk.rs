@@ -84,6 +84,29 @@ fn bulk_forks_list_what_becomes_invalid() {
 }
 
 #[test]
+fn each_verb_selects_the_runs_that_it_can_act_on() {
+    let world = finished();
+    let id = world.project_id();
+    for verb in ["restart", "fork --from start"] {
+        let dry = world.json(&format!("{verb} --filter feature=manual --dry-run"));
+        assert_eq!(dry["forks"].as_array().map(Vec::len), Some(1), "{verb}: {dry:#}");
+    }
+    let dry = world.json(&format!("resume --filter project={id} --dry-run"));
+    let runs: Vec<&str> =
+        dry["runs"].as_array().unwrap().iter().filter_map(|run| run["run"].as_str()).collect();
+    assert_eq!(runs.len(), 1, "{dry:#}");
+    let dry = world.json("resume --filter feature=manual --dry-run");
+    assert_eq!(dry["runs"][0]["asked"], format!("{id}/manual/1"), "{dry:#}");
+    world.call("resume --filter kind=session --yes").exits(0).says("no run matches");
+    world.call("cancel --filter feature=manual --yes").exits(0).says("no run matches");
+
+    // The sessions of a blocked feature are needed when it is tried again.
+    let dry = world.json("prune --older-than 0s --status passed --dry-run");
+    let pruned = dry["runs"].to_string();
+    assert!(pruned.contains("/parser/1/1") && !pruned.contains("/manual/"), "{pruned}");
+}
+
+#[test]
 fn rollback_and_prune_confirm() {
     let world = finished();
     let base = world.project.git(&["rev-list", "--max-parents=0", "main"]);

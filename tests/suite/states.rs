@@ -1,5 +1,7 @@
 //! The states of runs, features and projects: the same words with the same meaning in every output.
 
+mod shown;
+
 use longhaul_tests::project::{Habit, Plan, plain};
 use longhaul_tests::wait::until;
 use serde_json::Value;

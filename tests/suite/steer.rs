@@ -322,7 +322,7 @@ fn a_project_that_was_terminated_is_begun_again_without_losing_what_passed() {
         if !at_rest {
             run.exits(3);
             let status = world.longhaul.call(&["status", &world.root]);
-            status.exits(0).says("cancelled").says("stopped by ann: it is wrong");
+            status.exits(0).says("cancelled").says("terminated by ann: it is wrong");
             let id = world.longhaul.status(Path::new(&world.root))["project"]
                 .as_str()
                 .unwrap_or_default()

@@ -69,7 +69,7 @@ fn row(terminal: Terminal, line: &ProjectLine, has_costs: bool, now: DateTime<Ut
         cells.push(line.cost_usd.map(|cost| format!("{cost:.2}")).unwrap_or_default());
     }
     cells.push(line.started_at.map(|at| terminal::span(now - at)).unwrap_or_default());
-    let reason = first_line(line.reason.as_deref().unwrap_or_default());
+    let reason = first_line(&line.remark().unwrap_or_default());
     cells.push(terminal::safe(&reason));
     cells
 }

@@ -10,10 +10,26 @@ use super::named;
 use crate::arguments::Filter;
 use crate::exit::usage;
 
-/// The runs that match all filters, by id: closed runs only if a filter names a status, and no run
-/// that a later run of its feature superseded.
-pub(super) async fn select(client: &Client, filters: &[Filter]) -> Result<Vec<RunLine>> {
-    let mut query = ListRuns { limit: usize::MAX, is_open: true, ..ListRuns::default() };
+/// Which runs a verb can act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Open runs.
+    Open,
+    /// Runs that have ended.
+    Ended,
+    /// Both.
+    All,
+}
+
+/// The runs that match all filters, by id, and that the verb can act on unless a filter names a
+/// status; no run that a later run of its feature superseded.
+pub(super) async fn select(
+    client: &Client,
+    filters: &[Filter],
+    reach: Reach,
+) -> Result<Vec<RunLine>> {
+    let is_open = reach == Reach::Open;
+    let mut query = ListRuns { limit: usize::MAX, is_open, ..ListRuns::default() };
     for filter in filters {
         let is_repeated = match filter {
             Filter::Project(name) => {
@@ -39,7 +55,11 @@ pub(super) async fn select(client: &Client, filters: &[Filter]) -> Result<Vec<Ru
         // The order of a feature reaches its sessions.
         query.kind.get_or_insert_with(|| FeatureWorkflow::NAME.to_owned());
     }
+    let has_status = !query.status.is_empty();
     let mut runs = super::call(client, query).await?.runs;
+    if reach == Reach::Ended && !has_status {
+        runs.retain(|run| run.ended_at.is_some());
+    }
     runs.sort_unstable_by(|a, b| a.header.run.cmp(&b.header.run));
     Ok(runs)
 }

@@ -6,7 +6,6 @@ use anyhow::Result;
 use longhaul_activities::project::NO_SETTINGS;
 use longhaul_activities::{confine, git};
 use longhaul_engine::Failure;
-use longhaul_workflows::narrative;
 use longhaul_workflows::project::SessionsPaused;
 use longhaul_workflows::projection::ProjectState;
 
@@ -120,6 +119,9 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     let counts = document.counts;
     let hint = match document.status {
         ProjectState::Waiting if document.is_new() => ", never run".to_owned(),
+        ProjectState::Waiting if document.is_running => ": other projects come first".to_owned(),
+        // A process that takes the order pauses it.
+        ProjectState::Waiting if document.is_to_pause() => String::new(),
         ProjectState::Waiting => format!(": {} continues it", advice::run(&document.root)),
         _ => String::new(),
     };
@@ -130,8 +132,11 @@ pub(super) fn headline(document: &StatusDocument) -> String {
     if counts.blocked > 0 {
         text += &format!(", {} blocked", counts.blocked);
     }
-    if let Some(request) = &document.stopped_by {
-        text += &format!("\nstopped{}", narrative::by(request));
+    if counts.cancelled > 0 {
+        text += &format!(", {} cancelled", counts.cancelled);
+    }
+    if let Some(reason) = document.reason.as_ref().filter(|_| document.stopped_by.is_some()) {
+        text += &format!("\n{}", terminal::safe(reason));
     }
     for entry in &document.pending {
         text += &format!("\npending: {}", entry.action);

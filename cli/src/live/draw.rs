@@ -97,16 +97,11 @@ impl View {
 
     /// The total line; on a narrow terminal, the times are on a line of their own.
     fn total(&self, width: usize, now: DateTime<Utc>) -> Vec<String> {
-        let mut counts = Counts::default();
-        for project in &self.projects {
-            let one = project.document.counts;
-            counts.total += one.total;
-            counts.passed += one.passed;
-            counts.running += one.running;
-            counts.blocked += one.blocked;
-            counts.pending += one.pending;
-        }
-        let Counts { total, passed, running, blocked, pending } = counts;
+        let counts: Counts = self.projects.iter().map(|project| project.document.counts).sum();
+        let Counts { total, passed, running, .. } = counts;
+        // What a person has to decide, and what continues by itself.
+        let blocked = counts.blocked + counts.cancelled;
+        let waiting = counts.waiting + counts.pending;
         let mut text = String::new();
         if self.expected > 1 {
             let is_done = |project: &&Project| project.document.status == ProjectState::Done;
@@ -114,10 +109,10 @@ impl View {
             text = format!("{done}/{} projects, ", self.expected);
         }
         text += &format!(
-            "{passed}/{total} done, {running} running, {blocked} blocked, {pending} waiting"
+            "{passed}/{total} done, {running} running, {blocked} blocked, {waiting} waiting"
         );
         let mut times = span(now - self.begun);
-        let known = self.projects.iter().map(|project| (&project.document, project.durations));
+        let known = self.projects.iter().map(|project| (&project.document, &project.durations));
         if let Some(left) = estimate::remaining(known).filter(|_| passed < total) {
             times += &format!(", about {} left", span(left));
         }

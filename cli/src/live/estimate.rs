@@ -7,40 +7,37 @@ use longhaul_server::status::StatusDocument;
 use longhaul_workflows::projection::State;
 
 /// The durations of passed features.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Durations {
-    count: i32,
-    total: TimeDelta,
-}
+#[derive(Debug, Clone, Default)]
+pub(super) struct Durations(Vec<TimeDelta>);
 
 impl Durations {
     /// Adds a passed feature.
     pub(super) fn add(&mut self, duration: TimeDelta) {
-        self.count += 1;
-        self.total += duration;
+        let place = self.0.partition_point(|known| *known <= duration);
+        self.0.insert(place, duration);
     }
 
-    fn mean(self) -> Option<TimeDelta> {
-        (self.count > 0).then(|| self.total / self.count)
+    /// The median: a feature that was interrupted for a night does not count more than others.
+    fn typical(&self) -> Option<TimeDelta> {
+        self.0.get(self.0.len().saturating_sub(1) / 2).copied()
     }
 }
 
-/// The time until the remaining features have passed: their number times the mean duration, divided
+/// The time until the remaining features have passed: their number times the typical duration, divided
 /// by the number of features in progress. `None` without a past feature or without progress.
 pub(super) fn remaining<'a>(
-    projects: impl Iterator<Item = (&'a StatusDocument, Durations)> + Clone,
+    projects: impl Iterator<Item = (&'a StatusDocument, &'a Durations)> + Clone,
 ) -> Option<TimeDelta> {
     let mut all = Durations::default();
     for (_, durations) in projects.clone() {
-        all.count += durations.count;
-        all.total += durations.total;
+        durations.0.iter().for_each(|duration| all.add(*duration));
     }
-    let overall = all.mean()?;
+    let overall = all.typical()?;
     let mut work = TimeDelta::zero();
     let mut at_once = 0;
     for (document, durations) in projects {
-        let mean = durations.mean().unwrap_or(overall);
-        work += mean * i32::try_from(workable(document)).unwrap_or(i32::MAX);
+        let typical = durations.typical().unwrap_or(overall);
+        work += typical * i32::try_from(workable(document)).unwrap_or(i32::MAX);
         at_once += document.counts.running;
     }
     match i32::try_from(at_once).unwrap_or(i32::MAX) {

@@ -30,7 +30,8 @@ fn project(id: &str, active: usize) -> StatusDocument {
     shell.waiting_for = vec!["manual".into()];
     features.push(shell);
     let total = features.len();
-    let counts = Counts { total, passed: 1, running: active, blocked: 1, pending: 1 };
+    let counts =
+        Counts { total, passed: 1, running: active, blocked: 1, pending: 1, ..Counts::default() };
     StatusDocument {
         project: id.into(),
         status: if active > 0 { ProjectState::Running } else { ProjectState::NeedsAttention },
@@ -118,7 +119,8 @@ fn the_time_left_is_estimated_from_passed_features() {
     let mut view = view(&[project("shop", 2)]);
     let mut document = project("shop", 2);
     document.features[1] = feature("table-0", State::Passed, None, "shop");
-    document.counts = Counts { total: 5, passed: 2, running: 1, blocked: 1, pending: 1 };
+    document.counts =
+        Counts { total: 5, passed: 2, running: 1, blocked: 1, pending: 1, ..Counts::default() };
     view.show(&document, start() + TimeDelta::seconds(60));
     // One feature is left: `shell` needs the blocked one.
     let last = rows(&view, (80, 24)).pop();

@@ -9,6 +9,7 @@ use longhaul_activities::process::run_folder_name;
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_storage::Archive;
 use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::session::SessionWorkflow;
 
 use super::{Prune, Pruned, PrunedRun};
 use crate::service::Service;
@@ -25,8 +26,18 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
     let all = service.store.runs("").await?;
     let (mut runs, mut projects) = (Vec::new(), Projects::default());
     for (run, summary) in all.into_iter().filter(|(run, summary)| is_meant(run, summary)) {
-        let status = service.view().standing(&run, &summary, &mut projects).await?.state;
-        if !statuses.contains(&status) {
+        let view = service.view();
+        let status = view.standing(&run, &summary, &mut projects).await?.state;
+        // A session is dropped with the run of its feature: its work may still be needed.
+        let feature_run = summary.parent.as_ref().filter(|_| is_session(&summary));
+        let decisive = match feature_run {
+            Some(parent) => match service.store.summary(parent).await? {
+                Some(above) => view.standing(parent, &above, &mut projects).await?.state,
+                None => status,
+            },
+            None => status,
+        };
+        if !statuses.contains(&decisive) {
             continue;
         }
         let mut events = None;
@@ -46,6 +57,10 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
         }
     };
     Ok(Pruned { runs, files: swept.files, bytes: swept.bytes, problem })
+}
+
+fn is_session(summary: &Summary) -> bool {
+    summary.workflow == SessionWorkflow::NAME
 }
 
 /// Removes the outputs of its checks and sessions and the files of its sessions.

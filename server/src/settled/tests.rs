@@ -9,6 +9,8 @@ use longhaul_engine::{Event, EventKind, EventLog, MessageBody, Payload, RunReade
 use longhaul_storage::MemoryStore;
 use longhaul_workflows::project::{Phase, ProjectSummary, SessionsPaused, signal};
 
+use crate::owner::Owner;
+
 use super::*;
 use crate::status::of_project;
 
@@ -94,8 +96,8 @@ impl Shop {
     }
 
     async fn is_settled(&self, watched: &mut Watched) -> bool {
-        let document =
-            of_project(&self.0, &id(PROJECT), &BTreeMap::new(), true, None).await.unwrap();
+        let owner = Owner { is_running: true, served: vec![id(PROJECT)], ..Owner::default() };
+        let document = of_project(&self.0, &id(PROJECT), &owner, None).await.unwrap();
         is_settled(watched, &document)
     }
 }

@@ -1,8 +1,6 @@
 //! The status of a feature.
 
-use std::collections::BTreeMap;
-
-use longhaul_engine::{RunId, RunReader, Status, Stop, StoreError};
+use longhaul_engine::{RunId, RunReader, Status, StoreError};
 use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress, Stage};
 use longhaul_workflows::finding::{Finding, Findings};
@@ -13,9 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
+use crate::owner::Owner;
 
 /// The status of a feature.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts of a document")]
 pub struct FeatureLine {
     /// Its id in the list.
     pub id: String,
@@ -41,6 +41,15 @@ pub struct FeatureLine {
     pub waiting_for: Vec<String>,
     /// The commit that passed.
     pub commit: Option<String>,
+    /// Whether its last run is open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_open: bool,
+    /// Whether it waits for a free place among the agents or checks of the process.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits_for_place: bool,
+    /// Whether it waits for the approval of a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub awaits_approval: bool,
     /// Whether its run cannot continue without a person.
     pub needs_person: bool,
     /// The machine failure (full disk, no descriptors) after which its run waits to retry.
@@ -64,15 +73,19 @@ impl FeatureLine {
     pub fn is_in_progress(&self) -> bool {
         match self.status {
             State::Running | State::Paused | State::Parked => true,
-            State::Waiting => self.step.is_some(),
+            State::Waiting => self.is_open,
             _ => false,
         }
     }
 
-    /// Whether it is blocked, or a block is requested.
+    /// Whether it was given up, blocked or cancelled.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.status, State::Blocked | State::Cancelled)
+    }
+
+    /// Whether it is stopped, or a block is requested.
     pub fn is_blocked(&self) -> bool {
-        self.status == State::Blocked
-            || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
+        self.is_stopped() || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
     }
 
     /// The unread requests, and why it makes no progress.
@@ -101,7 +114,7 @@ impl FeatureLine {
             line.status = State::Blocked;
             line.reason = Some(NO_CHECK.into());
         }
-        line.needs_person = line.status == State::Blocked;
+        line.needs_person = line.is_stopped();
         line
     }
 
@@ -121,8 +134,10 @@ impl FeatureLine {
         run: &RunId,
         head: &RunHead,
         progress: Option<FeatureProgress>,
-        stuck: Option<&Stop>,
+        owner: &Owner,
     ) {
+        let stuck = owner.stuck.get(run);
+        self.is_open = !head.summary.status.is_terminal();
         let known = progress.as_ref().map(|progress| progress.findings.clone()).unwrap_or_default();
         self.findings = texts(&head.findings(&known));
         self.pending.extend(head.pending());
@@ -130,10 +145,12 @@ impl FeatureLine {
         let mut waits_for_others = self.reason.is_some();
         if let Some(progress) = progress {
             waits_for_others |= progress.stage.as_ref().is_some_and(Stage::waits_for_others);
-            if progress.stage == Some(Stage::Approval) {
+            // An answer that is not taken yet needs a process, not a person.
+            if progress.stage == Some(Stage::Approval) && !head.is_answered() {
                 self.reason = Some(format!(
                     "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why TEXT`"
                 ));
+                self.awaits_approval = true;
                 self.needs_person = true;
             }
             // A run that was cut off is counted with the earlier ones.
@@ -156,6 +173,7 @@ impl FeatureLine {
             Status::Waiting { until, .. } if until.is_some() || waits_for_others => State::Waiting,
             _ => State::Running,
         };
+        self.take_place(run, owner);
         self.machine = head.machine().filter(|_| stuck.is_none());
         if let Some(cause) = &self.machine {
             self.reason = Some(format!("waiting: {cause}"));
@@ -167,13 +185,29 @@ impl FeatureLine {
     }
 }
 
+impl FeatureLine {
+    /// A run without a process, or without a place of it, waits.
+    pub(super) fn take_place(&mut self, run: &RunId, owner: &Owner) {
+        if self.status != State::Running {
+            return;
+        }
+        let place = owner.place_of(run);
+        if let Some(place) = place {
+            self.waits_for_place = true;
+            self.reason.get_or_insert_with(|| place.to_owned());
+        }
+        if place.is_some() || !owner.runs(run) {
+            self.status = State::Waiting;
+        }
+    }
+}
+
 /// The sources of the lines of a project.
 pub(super) struct Lines<'a> {
     pub(super) store: &'a dyn RunReader,
     pub(super) view: &'a ProjectView,
     pub(super) has_gates: Option<bool>,
-    pub(super) stuck: &'a BTreeMap<RunId, Stop>,
-    pub(super) is_running: bool,
+    pub(super) owner: &'a Owner,
     /// Unread requests to the project about single features.
     pub(super) pending: Vec<MailboxEntry>,
 }
@@ -197,9 +231,8 @@ impl Lines<'_> {
         known: &FeatureView,
     ) -> Result<(FeatureLine, bool), StoreError> {
         let mut line = FeatureLine { id: id.to_string(), ..FeatureLine::default() };
-        line.status =
-            if known.status == FeatureStatus::Blocked { State::Blocked } else { State::Running };
-        line.needs_person = line.status == State::Blocked;
+        line.status = self.view.state(id);
+        line.needs_person = line.is_stopped();
         line.take_published(known);
         self.complete(line, Some(known)).await
     }
@@ -223,7 +256,7 @@ impl Lines<'_> {
             return Ok((line, is_active));
         }
         // The project records that its run was cancelled, but not the requester.
-        if line.status == State::Blocked {
+        if line.status == State::Cancelled {
             line.reason = self.ended_by(run).await?.or(line.reason);
         }
         Ok((line, false))
@@ -237,11 +270,10 @@ impl Lines<'_> {
     ) -> Result<bool, StoreError> {
         let Some(head) = RunHead::of(self.store, run).await? else { return Ok(true) };
         let progress = FeatureProgress::published(&self.store.published(run).await?);
-        let stuck = self.stuck.get(run);
-        line.take_run(run, &head, progress, stuck);
+        line.take_run(run, &head, progress, self.owner);
         let has_active_session = self.take_sessions(line, run).await?;
-        let is_active = head.is_active(self.is_running) || has_active_session;
-        Ok(stuck.is_none() && is_active)
+        let is_active = head.is_active(self.owner.runs(run)) || has_active_session;
+        Ok(!self.owner.stuck.contains_key(run) && is_active)
     }
 
     /// The requester of a termination or cancellation, and the reason.

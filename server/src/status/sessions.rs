@@ -23,8 +23,8 @@ impl Lines<'_> {
                 continue;
             }
             let Some(head) = RunHead::of(self.store, &session).await? else { continue };
-            let stuck = self.stuck.get(&session);
-            is_active |= stuck.is_none() && head.is_active(self.is_running);
+            let stuck = self.owner.stuck.get(&session);
+            is_active |= stuck.is_none() && head.is_active(self.owner.runs(&session));
             line.machine = line.machine.take().or_else(|| head.machine());
             if let Status::Waiting { until: Some(_), .. } = head.summary.status {
                 line.status = State::Waiting;
@@ -32,6 +32,7 @@ impl Lines<'_> {
                     line.reason.get_or_insert(limit);
                 }
             }
+            line.take_place(&session, self.owner);
             let held = match (&head.summary.status, stuck) {
                 (_, Some(stop)) => Some(stop.to_string()),
                 (Status::Parked(effect), None) => {

@@ -42,9 +42,9 @@ pub struct ReadPosition {
 pub struct RunActivity {
     /// The run and its conversation, for the next request.
     pub seen: ReadPosition,
-    /// The start of the run.
+    /// The start of the run, or of the process that continues it.
     pub started_at: DateTime<Utc>,
-    /// The start of the open session, else the time of the last event.
+    /// The start of the open session, else the time of the last event; not before the process.
     pub since: DateTime<Utc>,
     /// The last nonempty line of output since the previous request.
     pub last_line: Option<String>,
@@ -67,10 +67,13 @@ async fn activity(
     let view = RunView::of(&store.read(&seen.run, summary.origin).await?);
     let open = view.sessions.last().filter(|session| session.state == SessionState::Working);
     let since = open.map(|session| session.started_at).or(view.last_at);
+    // The time before this process began to run the project is downtime.
+    let engaged = service.engaged_since(&seen.run);
+    let shown = |at: DateTime<Utc>| engaged.map_or(at, |engaged| at.max(engaged));
     let mut activity = RunActivity {
         seen,
-        started_at: summary.started_at,
-        since: since.unwrap_or(summary.started_at),
+        started_at: shown(summary.started_at),
+        since: shown(since.unwrap_or(summary.started_at)),
         last_line: None,
     };
     let Some((session, run)) = open.and_then(|open| Some((open, open.run()?))) else {

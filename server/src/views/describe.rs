@@ -14,6 +14,7 @@ use super::View;
 use super::list::RunLine;
 use super::names::Latest;
 use super::states::Projects;
+use super::usage::UsageSum;
 use crate::head::RunHead;
 use crate::pruned;
 
@@ -79,6 +80,9 @@ pub struct Cost {
     pub sessions: usize,
     /// Seconds of agent work in finished sessions.
     pub session_seconds: f64,
+    /// The turns, tokens and US dollars of the sessions of a feature, as in `longhaul usage`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<UsageSum>,
 }
 
 impl View<'_> {
@@ -98,7 +102,7 @@ impl View<'_> {
             Some(FeatureOutcome::Blocked { .. }) | None => None,
         };
         Ok(DescribeDocument {
-            is_running: self.is_running,
+            is_running: self.owner.is_running,
             step: view.progress.step().filter(|_| line.ended_at.is_none()),
             waits_for: why
                 .into_iter()
@@ -156,6 +160,7 @@ fn cost(sessions: &[Session]) -> Cost {
     let own = || sessions.iter().filter(|session| !session.record.is_copied);
     Cost {
         sessions: own().map(|session| session.attempts as usize).sum(),
+        usage: None,
         session_seconds: own()
             .filter_map(|session| session.seconds)
             .fold(0.0, |sum, seconds| sum + seconds),

@@ -1,5 +1,7 @@
 //! The dependency graph of the features of a project.
 
+use std::collections::HashMap;
+
 use longhaul_engine::{RunId, StoreError};
 use longhaul_workflows::backlog::{Cycle, Feature, cycles};
 use longhaul_workflows::projection::{ProjectView, State};
@@ -7,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::View;
+use crate::status;
 
 /// The features, in the order of the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +66,14 @@ impl View<'_> {
             Some(list) => view.with_list(list),
             None => view,
         };
-        Ok(GraphDocument::of(project, &view))
+        let mut document = GraphDocument::of(project, &view);
+        // Those that are in progress have the state of their run.
+        let lines = status::brief(self.store, project, &self.owner).await?.features;
+        let states: HashMap<String, State> =
+            lines.into_iter().map(|line| (line.id, line.status)).collect();
+        for node in &mut document.features {
+            node.status = states.get(&node.id).copied().unwrap_or(node.status);
+        }
+        Ok(document)
     }
 }

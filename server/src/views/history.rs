@@ -35,7 +35,7 @@ pub struct HistoryPage {
     pub more: bool,
     /// Whether the run is closed.
     pub is_over: bool,
-    /// Whether a process runs this log.
+    /// Whether a process runs it.
     pub is_running: bool,
 }
 
@@ -89,7 +89,7 @@ impl View<'_> {
             events: shown,
             more,
             is_over,
-            is_running: self.is_running,
+            is_running: self.owner.runs(run),
         }))
     }
 }

@@ -184,7 +184,7 @@ impl View<'_> {
         }
         let last = lines.last().filter(|_| fitting > lines.len());
         let next = last.and_then(|last: &RunLine| Some(last.cursor()?.text()));
-        let is_running = self.is_running;
+        let is_running = self.owner.is_running;
         Ok(ListDocument { is_running, runs: lines, fitting, superseded, next })
     }
 

@@ -19,12 +19,13 @@ pub mod tree;
 pub mod usage;
 pub mod why;
 
-use std::collections::BTreeMap;
-
-use longhaul_engine::{RunId, RunReader, Stop};
+use longhaul_activities::prices::Prices;
+use longhaul_engine::{RunId, RunReader};
 use longhaul_workflows::backlog::Feature;
+use longhaul_workflows::project::ProjectWorkflow;
 use serde::{Deserialize, Serialize};
 
+use crate::owner::Owner;
 use crate::request::{RequestError, request};
 
 pub use describe::DescribeDocument;
@@ -92,7 +93,13 @@ request!(FindProject, "find_project" -> RunId, |self, service| {
 request!(Describe, "describe" -> DescribeDocument, |self, service| {
     let view = service.view();
     let run = view.run_of(&self.0).await?;
-    Ok(view.describe(&run).await?)
+    let mut document = view.describe(&run).await?;
+    if document.run.workflow != ProjectWorkflow::NAME {
+        // A wrong price list is reported by `longhaul usage`.
+        let prices = Prices::load(service.log.directory()).unwrap_or_default();
+        document.cost.usage = view.used_by(&run, &prices).await?;
+    }
+    Ok(document)
 });
 request!(history::ShowHistory, "history" -> HistoryPage, |self, service| {
     let view = service.view();
@@ -131,8 +138,8 @@ impl View<'_> {
         Ok(match self.find(&name).await? {
             ResolvedName::Run(run) => self.why_run(&run).await?,
             ResolvedName::Feature { project, feature } => {
-                let list =
-                    list.filter(|_| !self.is_running && name.project.as_ref() == Some(&project));
+                let list = list
+                    .filter(|_| !self.owner.is_running && name.project.as_ref() == Some(&project));
                 self.why_feature(&project, &feature, list).await?
             }
         })
@@ -168,10 +175,6 @@ pub enum Unresolved {
 pub struct View<'a> {
     /// The log.
     pub store: &'a dyn RunReader,
-    /// The stuck runs of the process that runs it.
-    pub stuck: BTreeMap<RunId, Stop>,
-    /// The runs of that process with an activity that waits for a slot of a pool, and the pool.
-    pub queued: BTreeMap<RunId, String>,
-    /// Whether a process runs this log.
-    pub is_running: bool,
+    /// The process that runs it.
+    pub owner: Owner,
 }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, Summary};
 use longhaul_workflows::project::ProjectWorkflow;
-use longhaul_workflows::projection::ProjectState;
+use longhaul_workflows::projection::{MailboxEntry, ProjectState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,9 @@ pub struct ProjectLine {
     /// Why it makes no progress, or what needs a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Requests of people that the project and its features have not taken yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<MailboxEntry>,
 }
 
 request!(Overview, "overview" -> OverviewDocument, |self, service| {
@@ -79,7 +82,18 @@ impl ProjectLine {
             cost_usd: None,
             started_at: None,
             reason: document.reason.clone(),
+            pending: document.all_pending(),
         }
+    }
+
+    /// The unread requests, and why it makes no progress.
+    pub fn remark(&self) -> Option<String> {
+        let pending = self.pending.iter().map(|entry| match &entry.action.feature {
+            Some(feature) => format!("pending for {feature}: {}", entry.action),
+            None => format!("pending: {}", entry.action),
+        });
+        let parts: Vec<String> = pending.chain(self.reason.clone()).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// The order in the table: those that need a person first, then those with work left.
@@ -123,7 +137,7 @@ impl View<'_> {
         };
         let mut lines = Vec::new();
         for (run, summary) in runs.iter().filter(is_shown) {
-            let mut document = status::brief(self.store, run, &self.stuck, self.is_running).await?;
+            let mut document = status::brief(self.store, run, &self.owner).await?;
             document.read_landing().await;
             let cost = costs.rows.iter().find(|row| row.name == run.as_str());
             lines.push(ProjectLine {
@@ -132,6 +146,6 @@ impl View<'_> {
                 ..ProjectLine::of(&document)
             });
         }
-        Ok(OverviewDocument::of(self.is_running, lines))
+        Ok(OverviewDocument::of(self.owner.is_running, lines))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{EventKind, RunId, Status, StoreError, Summary};
-use longhaul_workflows::batch::{BatchView, BatchWorkflow, EntryState};
+use longhaul_workflows::batch::{BatchView, BatchWorkflow, Entry, EntryState};
 use longhaul_workflows::contracts::{SessionEnding, SessionReport};
 use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
 use longhaul_workflows::narrative;
@@ -13,6 +13,7 @@ use longhaul_workflows::projection::{ProjectState, ProjectView, RunView, State};
 use longhaul_workflows::session::SessionWorkflow;
 
 use super::{View, project_and_feature};
+use crate::owner::Owner;
 use crate::questions;
 use crate::status;
 
@@ -54,9 +55,22 @@ impl View<'_> {
         if summary.status.is_terminal() {
             return self.ended(run, summary, projects).await;
         }
+        let mut standing = self.open(run, summary, projects).await?;
+        if standing.state == State::Waiting && !self.owner.runs(run) && standing.until.is_none() {
+            standing.reason.get_or_insert_with(|| Owner::NOT_RUN.to_owned());
+        }
+        Ok(standing)
+    }
+
+    async fn open(
+        &self,
+        run: &RunId,
+        summary: &Summary,
+        projects: &mut Projects,
+    ) -> Result<RunState, StoreError> {
         match summary.workflow.as_str() {
             ProjectWorkflow::NAME => {
-                let document = status::brief(self.store, run, &self.stuck, self.is_running).await?;
+                let document = status::brief(self.store, run, &self.owner).await?;
                 Ok(RunState::of(document.status.into(), document.reason))
             }
             BatchWorkflow::NAME if !matches!(summary.status, Status::Paused(_)) => {
@@ -126,7 +140,7 @@ impl View<'_> {
     ) -> Result<RunState, StoreError> {
         let project = project_and_feature(run, summary).0.unwrap_or_default();
         let view = &self.published(project, projects).await?.view;
-        let line = status::open_line(self.store, view, run, &self.stuck, self.is_running).await?;
+        let line = status::open_line(self.store, view, run, &self.owner).await?;
         Ok(RunState { state: line.status, reason: line.reason, until: until(summary) })
     }
 
@@ -141,12 +155,42 @@ impl View<'_> {
             status if summary.workflow == SessionWorkflow::NAME => {
                 match questions::question_of(self.store, run, status).await? {
                     Some(question) => (State::Waiting, Some(question.reason())),
-                    None => (State::Running, None),
+                    None => self.at_work(run),
                 }
             }
+            Status::Running => self.at_work(run),
             status => (State::from(status), None),
         };
         Ok(RunState { state, reason, until: until(summary) })
+    }
+
+    /// A run that works, if a process runs it and has a place for it.
+    fn at_work(&self, run: &RunId) -> (State, Option<String>) {
+        match self.owner.place_of(run) {
+            Some(place) => (State::Waiting, Some(place.to_owned())),
+            None if self.owner.runs(run) => (State::Running, None),
+            None => (State::Waiting, None),
+        }
+    }
+
+    /// The state of a project of a batch now: it may have been finished since without the batch.
+    pub(super) async fn entry_state(
+        &self,
+        batch: &RunId,
+        entry: &Entry,
+        published: EntryState,
+    ) -> Result<EntryState, StoreError> {
+        let is_settled = matches!(published, EntryState::Waiting | EntryState::Passed);
+        let Some(project) = RunId::new(entry.project.id.clone()).ok().filter(|_| !is_settled)
+        else {
+            return Ok(published);
+        };
+        if self.owner.runs(batch) || self.store.summary(&project).await?.is_none() {
+            return Ok(published);
+        }
+        let mut document = status::brief(self.store, &project, &self.owner).await?;
+        document.read_landing().await;
+        Ok(if document.status == ProjectState::Done { EntryState::Passed } else { published })
     }
 
     /// The state of a batch, from the states of its projects.
@@ -155,15 +199,18 @@ impl View<'_> {
         let view = values.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok());
         let plan = view.unwrap_or_default().plan;
         let state = |name| values.get(&EntryState::key(name)).and_then(|state| state.read().ok());
-        let states: Vec<EntryState> =
-            plan.projects.iter().map(|entry| state(&entry.name).unwrap_or_default()).collect();
+        let mut states: Vec<EntryState> = Vec::new();
+        for entry in &plan.projects {
+            let published = state(&entry.name).unwrap_or_default();
+            states.push(self.entry_state(run, entry, published).await?);
+        }
         let held = |state: &&EntryState| state.needs_person();
         let count = states.iter().filter(held).count();
         let is_idle = !states.contains(&EntryState::Working);
         let state = match () {
             () if states.iter().all(|state| *state == EntryState::Passed) => ProjectState::Done,
             () if is_idle && count > 0 => ProjectState::NeedsAttention,
-            () if self.is_running => ProjectState::Running,
+            () if self.owner.runs(run) => ProjectState::Running,
             () => ProjectState::Waiting,
         };
         let reason =

@@ -19,6 +19,8 @@ use longhaul_workflows::session::SessionWorkflow;
 use longhaul_workflows::settings::AgentSettings;
 use serde_json::json;
 
+use crate::owner::Owner;
+
 use super::{ListDocument, ListRuns, Name, View};
 
 fn at(seconds: i64) -> DateTime<Utc> {
@@ -118,9 +120,12 @@ impl Log {
     fn view(&self) -> View<'_> {
         View {
             store: &self.store,
-            stuck: self.stuck.clone(),
-            queued: BTreeMap::new(),
-            is_running: true,
+            owner: Owner {
+                stuck: self.stuck.clone(),
+                is_running: true,
+                served: vec![RunId::new("p").unwrap()],
+                ..Owner::default()
+            },
         }
     }
 

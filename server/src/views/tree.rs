@@ -69,7 +69,7 @@ impl View<'_> {
             let run = RunLine { superseded_by, ..run };
             runs.push(Branch { depth, run, step });
         }
-        Ok(TreeDocument { is_running: self.is_running, runs })
+        Ok(TreeDocument { is_running: self.owner.is_running, runs })
     }
 
     async fn step(&self, run: &RunId, summary: &Summary) -> Result<Option<String>, StoreError> {

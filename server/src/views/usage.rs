@@ -104,6 +104,18 @@ request!(ShowUsage, "usage" -> UsageDocument, |self, service| {
 });
 
 impl View<'_> {
+    /// What the sessions of a run have used; `None` if none of it was counted.
+    pub(super) async fn used_by(
+        &self,
+        run: &RunId,
+        prices: &Prices,
+    ) -> Result<Option<UsageSum>, RequestError> {
+        let name = Name { text: run.to_string(), project: None, whole: true };
+        let show = ShowUsage { within: Some(name), by: UsageBy::Feature };
+        let total = self.usage(&show, prices).await?.total;
+        Ok(Some(total).filter(|total| *total != UsageSum::default()))
+    }
+
     pub(super) async fn usage(
         &self,
         show: &ShowUsage,

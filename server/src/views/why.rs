@@ -1,6 +1,6 @@
 //! Reasons why a run or a feature makes no progress or failed, the nearest first.
 
-mod batch;
+pub(crate) mod batch;
 mod feature;
 mod project;
 mod reason;

@@ -32,7 +32,7 @@ fn a_project_goes_back_to_where_a_feature_landed_and_on_again() {
     let status = world.longhaul.status(world.root.as_ref());
     assert_eq!(
         (&status["status"], &status["stopped_by"]["why"]),
-        (&json!("cancelled"), &json!("it went wrong"))
+        (&json!("waiting"), &json!("it went wrong"))
     );
 
     world.run().exits(0);

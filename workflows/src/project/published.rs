@@ -7,6 +7,7 @@ use longhaul_engine::{Payload, RunId};
 use crate::backlog::{Feature, FeatureId};
 use crate::finding::{Findings, Skipped};
 
+use super::rollback::RollbackView;
 use super::view::{BacklogView, FeatureView, ProjectSummary};
 
 /// The published state of a project.
@@ -22,6 +23,8 @@ pub struct ProjectView {
     pub skipped: Option<Skipped>,
     /// Findings about the project as a whole.
     pub findings: Findings,
+    /// The last rollback.
+    pub rollback: Option<RollbackView>,
 }
 
 impl ProjectView {
@@ -50,6 +53,7 @@ impl ProjectView {
                 }
             }
             Skipped::KEY => self.skipped = value.read().ok(),
+            RollbackView::KEY => self.rollback = value.read().ok(),
             Findings::KEY => self.findings = value.read().unwrap_or_default(),
             _ => {
                 let id =
@@ -62,6 +66,13 @@ impl ProjectView {
                 }
             }
         }
+    }
+
+    /// The rollback after which the project has not been run.
+    pub fn rolled_back(&self) -> Option<&RollbackView> {
+        let summary = self.summary.as_ref().filter(|summary| summary.halted.is_some())?;
+        let rollback = self.rollback.as_ref()?;
+        (rollback.done.is_some() && rollback.synced == summary.synced).then_some(rollback)
     }
 
     /// The state of a feature that is not simply pending.

@@ -29,6 +29,9 @@ pub struct RollbackView {
     pub done: Option<WentBack>,
     /// The reason of a refusal.
     pub problem: Option<String>,
+    /// The last sync before it.
+    #[serde(default)]
+    pub synced: String,
 }
 
 impl Rollback {
@@ -64,7 +67,8 @@ impl ProjectRun {
         }
         // Published last: a reader that waits for it finds all other values up to date.
         self.publish(context).await?;
-        context.set(RollbackView::KEY, &RollbackView { asked, done, problem }).await
+        let view = RollbackView { asked, done, problem, synced: self.synced.clone() };
+        context.set(RollbackView::KEY, &view).await
     }
 
     fn way_back(&self, to: &str, at: String) -> RollBackInput {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Feature, FeatureId, FeatureStatus};
 use crate::finding::Findings;
 
+use super::CANCELLED;
 use super::breaker::SessionsPaused;
 
 /// Published under [`ProjectSummary::KEY`]: the state of the project.
@@ -113,6 +114,11 @@ impl BacklogView {
 impl FeatureView {
     /// The common key prefix of all features.
     pub const PREFIX: &'static str = "feature/";
+
+    /// Whether a person cancelled its last run.
+    pub(crate) fn was_cancelled(&self) -> bool {
+        self.status == FeatureStatus::Blocked && self.reason.as_deref() == Some(CANCELLED)
+    }
 
     /// The key of a feature.
     pub fn key(id: &FeatureId) -> String {

@@ -65,6 +65,7 @@ impl Action {
                     "deny"
                 }
             }
+            MessageBody::Signal { name, .. } if name == signal::HALT => Self::CANCEL,
             MessageBody::Signal { name, .. } => name,
             MessageBody::ChildEnded { .. } => "child_ended",
             MessageBody::Pause(_) => "pause",

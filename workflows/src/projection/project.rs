@@ -20,6 +20,7 @@ impl ProjectView {
         match self.feature(id) {
             Some(feature) if feature.passes => State::Passed,
             Some(feature) if feature.status == FeatureStatus::InProgress => State::Running,
+            Some(feature) if feature.was_cancelled() => State::Cancelled,
             Some(feature) if feature.status == FeatureStatus::Blocked => State::Blocked,
             None if listed().is_some_and(|feature| {
                 feature.status == FeatureStatus::Blocked && !feature.passes

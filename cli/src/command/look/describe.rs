@@ -147,8 +147,15 @@ pub(super) fn line(terminal: Terminal, name: &str, value: &str) -> String {
 fn cost(document: &DescribeDocument) -> Option<String> {
     let cost = &document.cost;
     let sessions = terminal::counted(cost.sessions as u64, "session");
+    let usage = cost.usage.as_ref().map(|sum| {
+        let tokens = sum.tokens.total();
+        let tokens = if tokens > 0 { format!(", {tokens} tokens") } else { String::new() };
+        let usd = sum.cost_usd.map(|usd| format!(", {usd:.2} USD")).unwrap_or_default();
+        format!("{tokens}{usd}")
+    });
+    let usage = usage.unwrap_or_default();
     (cost.sessions > 0)
-        .then(|| format!("{sessions}, {:.1} seconds of agents", cost.session_seconds))
+        .then(|| format!("{sessions}, {:.1} seconds of agents{usage}", cost.session_seconds))
 }
 
 fn session(session: &Session) -> Vec<String> {

@@ -13,7 +13,9 @@ use crate::arguments::look::Logs;
 use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::views::{Describe, DescribeDocument, Name};
-use longhaul_server::{Watch, pruned};
+use longhaul_server::{Watch, advice, pruned};
+use longhaul_workflows::batch::BatchWorkflow;
+use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::Session;
 use longhaul_workflows::session::SessionWorkflow;
 
@@ -27,6 +29,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
         let document = &follower.document;
         if let Some(at) = &document.pruned_at {
             return Err(usage(pruned::refusal(document.run.header.id(), at)));
+        }
+        if [ProjectWorkflow::NAME, BatchWorkflow::NAME].contains(&document.run.workflow.as_str()) {
+            let id = document.run.header.id();
+            return Err(usage(format!(
+                "{id} has no session of its own: name a feature or a session; {} shows them",
+                advice::command(["tree", id])
+            )));
         }
         if document.run.workflow == SessionWorkflow::NAME {
             let run = RunId::new(follower.name.text.clone())?;

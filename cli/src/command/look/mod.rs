@@ -24,10 +24,10 @@ use super::{call, explained, is_gone, reach, terminal};
 use crate::arguments::look::Look;
 use crate::exit::{self, Exit};
 use crate::term;
+use longhaul_server::Owner;
 use longhaul_server::views::Name;
 use longhaul_server::views::list::RunLine;
 use longhaul_server::{Request, advice};
-use longhaul_workflows::projection::State;
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
     match look {
@@ -67,7 +67,8 @@ fn why_of(name: &Name) -> String {
 
 /// Prints a hint that no process runs the log, if there is work.
 fn say_if_idle<'a>(is_running: bool, runs: impl IntoIterator<Item = &'a RunLine>) {
-    if !is_running && runs.into_iter().any(|run| run.header.status == State::Running) {
+    let rests = |run: &RunLine| run.reason.as_deref() == Some(Owner::NOT_RUN);
+    if !is_running && runs.into_iter().any(rests) {
         term::say("no process runs this log now; `longhaul status --all` shows its projects");
     }
 }

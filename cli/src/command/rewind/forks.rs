@@ -8,6 +8,7 @@ use longhaul_workflows::feature::FeatureWorkflow;
 
 use super::documents::{ForkDocument, ForksDocument, RefusedFork};
 use crate::arguments::{Output, Runs};
+use crate::command::selection::Reach;
 use crate::command::steer::read_names;
 use crate::command::{call, confirmed, named, reach, selection};
 use crate::document;
@@ -82,7 +83,7 @@ async fn selected(client: &Client, runs: &Runs, names: &[String]) -> Result<Vec<
         }
         return Ok(found);
     }
-    let selected = selection::select(client, &runs.selection.filters).await?;
+    let selected = selection::select(client, &runs.selection.filters, Reach::Ended).await?;
     let of_features = selected.into_iter().filter(|run| run.workflow == FeatureWorkflow::NAME);
     let last: Vec<RunId> = of_features.filter_map(|run| run.header.run).collect();
     if last.is_empty() {

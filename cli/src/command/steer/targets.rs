@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use longhaul_engine::RunId;
 
 use crate::arguments::OrderArguments;
+use crate::command::selection::Reach;
 use crate::command::{confirmed, named, selection};
 use crate::exit::usage;
 use longhaul_server::{Client, Order};
@@ -54,7 +55,9 @@ pub(super) async fn find(
 }
 
 async fn filtered(access: &Client, tell: &OrderArguments, order: &Order) -> Result<Vec<Target>> {
-    let mut runs = selection::select(access, &tell.selection.filters).await?;
+    // A blocked feature is tried again.
+    let reach = if *order == Order::Resume { Reach::All } else { Reach::Open };
+    let mut runs = selection::select(access, &tell.selection.filters, reach).await?;
     runs.retain(|run| order.applies_to(run));
     if !matches!(order, Order::Signal { .. }) {
         runs = selection::without_covered(runs);

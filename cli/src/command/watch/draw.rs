@@ -11,7 +11,7 @@ use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 use super::screen::{Choice, Pane, Popup, Screen};
 use crate::command::look::sign;
 use crate::command::status::first_line;
-use crate::command::terminal::{safe, style};
+use crate::command::terminal::{safe, short, style};
 
 /// From this width on, the features are beside the pane instead of above it.
 const WIDE: u16 = 110;
@@ -40,7 +40,7 @@ pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, now: DateTime<Utc>) {
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    frame.render_widget(Paragraph::new(self::head(screen, now)), head);
+    frame.render_widget(Paragraph::new(self::head(screen, head.width, now)), head);
     let halves = if body.width >= WIDE { Layout::horizontal } else { Layout::vertical };
     let [features, pane] = halves([Constraint::Percentage(45), Constraint::Fill(1)]).areas(body);
     draw_features(screen, frame, features);
@@ -76,7 +76,7 @@ fn reversed() -> Style {
 }
 
 /// The project, its state and its counts.
-fn head(screen: &Screen, now: DateTime<Utc>) -> Vec<Line<'static>> {
+fn head(screen: &Screen, width: u16, now: DateTime<Utc>) -> Vec<Line<'static>> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let Some(project) = &screen.project else {
         return vec![Line::styled(
@@ -86,19 +86,25 @@ fn head(screen: &Screen, now: DateTime<Utc>) -> Vec<Line<'static>> {
     };
     let status = &screen.status;
     let state = status.status.as_str();
-    let Counts { total, passed, running, blocked, pending } = status.counts;
+    let Counts { total, passed, running, .. } = status.counts;
+    let blocked = status.counts.blocked + status.counts.cancelled;
+    let waiting = status.counts.waiting + status.counts.pending;
     let place = screen.projects.iter().position(|line| line.header.run.as_ref() == Some(project));
     let place = place.filter(|_| screen.projects.len() > 1);
     let place =
         place.map(|place| format!(" ({} of {} projects)", place + 1, screen.projects.len()));
+    let place = place.unwrap_or_default();
+    let counts =
+        format!("{passed}/{total} done, {running} running, {blocked} blocked, {waiting} waiting");
+    // The counts are never cut; a long name is.
+    let others = place.len() + 2 + state.len() + 2 + counts.len();
+    let name = short(project.as_str(), usize::from(width).saturating_sub(others).max(8));
     let first = vec![
-        Span::styled(project.to_string(), bold),
-        Span::raw(place.unwrap_or_default()),
+        Span::styled(name, bold),
+        Span::raw(place),
         Span::raw("  "),
         Span::styled(state, style(state)),
-        Span::raw(format!(
-            "  {passed}/{total} done, {running} running, {blocked} blocked, {pending} waiting"
-        )),
+        Span::raw(format!("  {counts}")),
     ];
     let paused = status.sessions_paused.as_ref().map(crate::command::status::sessions_paused);
     let note = status.problem.clone().or(status.waits_on_next.clone()).or(paused);

@@ -55,7 +55,14 @@ fn screen() -> Screen {
         project: "shop".into(),
         status: ProjectState::Running,
         is_running: true,
-        counts: Counts { total: 4, passed: 1, running: 1, blocked: 1, pending: 1 },
+        counts: Counts {
+            total: 4,
+            passed: 1,
+            running: 1,
+            blocked: 1,
+            pending: 1,
+            ..Counts::default()
+        },
         features: FEATURES.map(line).into(),
         ..StatusDocument::default()
     })));

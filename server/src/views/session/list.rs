@@ -161,7 +161,7 @@ impl View<'_> {
         lines.sort_by(|one, other| {
             one.started_at.cmp(&other.started_at).then_with(|| one.id.cmp(&other.id))
         });
-        Ok(SessionsDocument { is_running: self.is_running, sessions: lines })
+        Ok(SessionsDocument { is_running: self.owner.is_running, sessions: lines })
     }
 
     /// The line of a session. The history of the built-in agent is long, that of another one short.

@@ -108,7 +108,7 @@ impl View<'_> {
             SessionDocument {
                 number,
                 reason,
-                ..SessionDocument::bare(self.is_running, line, feature_run, last_activity)
+                ..SessionDocument::bare(self.owner.is_running, line, feature_run, last_activity)
             }
         };
         document.take_own(found);
@@ -142,7 +142,7 @@ impl View<'_> {
             pending_steps: steps(false),
             context_summary: record.notes.join("\n").trim().to_owned(),
             checkpoints: record.checkpoints.iter().map(checkpoint).collect(),
-            ..SessionDocument::bare(self.is_running, line, run, record.last_activity)
+            ..SessionDocument::bare(self.owner.is_running, line, run, record.last_activity)
         }
     }
 }

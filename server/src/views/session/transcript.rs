@@ -44,7 +44,7 @@ impl View<'_> {
             session: run.to_string(),
             driver: view.driver(),
             is_over: summary.status.is_terminal(),
-            is_running: self.is_running,
+            is_running: self.owner.is_running,
             log: log.filter(|log| !log.is_empty()),
             entries: view.transcript().iter().skip(from).cloned().collect(),
         }

@@ -12,7 +12,7 @@ use crate::batches::SubmitBatch;
 use crate::status;
 
 /// The command that continues a batch, if the file of the batch is known.
-pub(super) fn continues_batch(labels: &BTreeMap<String, String>) -> Option<String> {
+pub(crate) fn continues_batch(labels: &BTreeMap<String, String>) -> Option<String> {
     let file = labels.get(SubmitBatch::FILE)?;
     Some(format!("{} continues it", advice::command(["batch", file])))
 }
@@ -31,7 +31,8 @@ impl View<'_> {
             let state = read(&EntryState::key(&entry.name))
                 .and_then(|state| state.read().ok())
                 .unwrap_or_default();
-            reasons.extend(self.of_entry(entry, &state).await?);
+            let state = self.entry_state(batch, entry, state).await?;
+            reasons.extend(self.of_entry(batch, entry, &state).await?);
         }
         if reasons.is_empty() {
             let count = plan.projects.len();
@@ -43,7 +44,7 @@ impl View<'_> {
         reasons.sort_by_key(|reason| !reason.kind.needs_person());
         // Projects that need a person do so without a process; the others wait for the batch to
         // run.
-        if !self.is_running && reasons.iter().any(|reason| reason.kind != Kind::Done) {
+        if !self.owner.runs(batch) && reasons.iter().any(|reason| reason.kind != Kind::Done) {
             let reason = Reason::of(Kind::NotRunning, "No process runs it now.");
             let summary = self.store.summary(batch).await?;
             let again = summary.and_then(|summary| continues_batch(&summary.labels));
@@ -54,6 +55,7 @@ impl View<'_> {
 
     async fn of_entry(
         &self,
+        batch: &RunId,
         entry: &Entry,
         state: &EntryState,
     ) -> Result<Option<Reason>, StoreError> {
@@ -70,7 +72,7 @@ impl View<'_> {
                 return Ok(Some(Reason::of(Kind::Dependency, text)));
             }
             EntryState::Working => {
-                let was = if self.is_running { "is" } else { "was" };
+                let was = if self.owner.runs(batch) { "is" } else { "was" };
                 return Ok(Some(Reason::of(
                     Kind::Working,
                     format!("{name} {was} being worked on."),
@@ -108,8 +110,7 @@ impl View<'_> {
         if self.store.summary(project).await?.is_none() {
             return Ok(Vec::new());
         }
-        let document =
-            status::of_project(self.store, project, &self.stuck, self.is_running, None).await?;
+        let document = status::of_project(self.store, project, &self.owner, None).await?;
         let held = document.features.into_iter().filter(|line| line.needs_person);
         let reasons = held.map(|line| {
             let reason = line.reason.as_deref().unwrap_or("needs a person");

@@ -36,7 +36,7 @@ impl View<'_> {
                 of_run.reasons
             }
             (State::Running, None) => Vec::new(),
-            (State::Blocked, _) => self.why_blocked(feature, &view).await?,
+            (State::Blocked | State::Cancelled, _) => self.why_blocked(feature, &view).await?,
             (State::Passed, _) => why_done(project, feature, &view),
             _ => self.why_pending(project, feature, &view, head.as_ref()),
         };
@@ -87,10 +87,10 @@ impl View<'_> {
         if let Some(Status::Paused(request)) = head.map(|head| &head.summary.status) {
             reasons.push(Reason::paused("The project was", project.as_str(), request));
         }
-        let of_project = project::reasons(view, project).into_iter();
+        let of_project = project::obstacles(view, project).into_iter();
         reasons
             .extend(of_project.filter(|reason| matches!(reason.kind, Kind::Halted | Kind::List)));
-        if let Some(stop) = self.stuck.get(project) {
+        if let Some(stop) = self.owner.stuck.get(project) {
             reasons.push(Reason::of(Kind::Stuck, format!("Its project cannot go on: {stop}")));
         }
         if reasons.is_empty() {
@@ -98,7 +98,7 @@ impl View<'_> {
         }
         // Where a person must act, another `longhaul run` does not help.
         let needs_person = |reason: &Reason| reason.remedy.is_some() || reason.kind == Kind::List;
-        if !self.is_running && !reasons.iter().any(needs_person) {
+        if !self.owner.runs(project) && !reasons.iter().any(needs_person) {
             reasons.push(Reason::not_running(root(view)));
         }
         reasons
@@ -109,8 +109,9 @@ fn why_done(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec<Rea
     let Some(known) = view.feature(feature) else { return Vec::new() };
     let commit = short(known.commit.as_deref().unwrap_or_default());
     let done = Reason::of(Kind::Done, format!("It is done: its gates passed on {commit}."));
-    let waits =
-        project::reasons(view, project).into_iter().filter(|reason| reason.kind == Kind::Checkout);
+    let waits = project::obstacles(view, project)
+        .into_iter()
+        .filter(|reason| reason.kind == Kind::Checkout);
     std::iter::once(done).chain(waits).chain(Reason::noticed(&known.findings)).collect()
 }
 
@@ -173,12 +174,12 @@ fn dependency(
     };
     let why = view.feature(last).and_then(|feature| feature.reason.as_deref());
     let stands = match (state, why) {
-        (State::Blocked, Some(why)) => format!("is blocked: {}", sentence(why)),
+        (State::Blocked | State::Cancelled, Some(why)) => format!("is {state}: {}", sentence(why)),
         _ => format!("is {state}."),
     };
     let reason = Reason::of(Kind::Dependency, format!("It needs {last}{through}, which {stands}"));
     let reason = reason.with_features(chain);
-    if state != State::Blocked {
+    if !matches!(state, State::Blocked | State::Cancelled) {
         return reason;
     }
     reason.with_remedy(format!(

@@ -73,8 +73,18 @@ impl Reason {
         Self::of(Kind::Parked, format!("The run is parked: {effect}.")).with_remedy(settle)
     }
 
-    pub(super) fn halted(request: &RequestedBy, root: &str) -> Self {
-        Self::of(Kind::Halted, format!("The project was cancelled{}.", by(request)))
+    /// The advice to a person who has to agree.
+    pub(super) fn approve(run: &RunId) -> String {
+        format!("`longhaul approve {run}` or `longhaul deny {run} --why TEXT`")
+    }
+
+    /// A cancelled project, or one that was rolled back to a commit.
+    pub(super) fn halted(request: &RequestedBy, root: &str, back: Option<&str>) -> Self {
+        let how = match back {
+            Some(commit) => format!("rolled back to {}", short(commit)),
+            None => "cancelled".to_owned(),
+        };
+        Self::of(Kind::Halted, format!("The project was {how}{}.", by(request)))
             .asked_by(request)
             .with_remedy(format!("{} continues it", advice::run(root)))
     }

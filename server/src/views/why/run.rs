@@ -6,7 +6,7 @@ use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{FeatureOutcome, Stage};
 use longhaul_workflows::narrative::{clock, short};
 use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow};
-use longhaul_workflows::projection::{CurrentWait, ProjectView, RunView};
+use longhaul_workflows::projection::{CurrentWait, ProjectState, ProjectView, RunView, State};
 
 use super::super::View;
 use super::super::list::RunLine;
@@ -29,10 +29,7 @@ impl View<'_> {
             self.reasons(run, &line, &head, &view).await?
         };
         reasons.extend(Reason::noticed(&head.findings(&view.progress.findings)));
-        let is_told = |reason: &Reason| {
-            matches!(reason.kind, Kind::Done | Kind::Blocked | Kind::Halted | Kind::NotRunning)
-        };
-        if !self.is_running && line.ended_at.is_none() && !reasons.iter().any(is_told) {
+        if self.needs_process(run, &line, &head, &reasons) {
             let project = line.header.project.clone().and_then(|id| RunId::new(id).ok());
             let root = match project {
                 Some(project) => status::known_root(self.store, &project).await?,
@@ -41,6 +38,28 @@ impl View<'_> {
             reasons.push(Reason::not_running(&root.unwrap_or_default()));
         }
         Ok(WhyDocument { about: run.to_string(), header: line.header, reasons })
+    }
+
+    /// Whether an open run continues as soon as a process runs it.
+    fn needs_process(
+        &self,
+        run: &RunId,
+        line: &RunLine,
+        head: &RunHead,
+        reasons: &[Reason],
+    ) -> bool {
+        if self.owner.runs(run) || head.summary.status.is_terminal() || head.is_held_by_pause() {
+            return false;
+        }
+        let has = |kinds: &[Kind]| reasons.iter().any(|reason| kinds.contains(&reason.kind));
+        if line.workflow == ProjectWorkflow::NAME {
+            // The state says whether there is work that needs no person.
+            return line.header.status == State::Waiting && !has(&[Kind::Halted]);
+        }
+        let is_pending = !line.pending.is_empty();
+        !has(&[Kind::Done, Kind::Blocked, Kind::Halted, Kind::NotRunning])
+            && (is_pending
+                || !has(&[Kind::Paused, Kind::Parked, Kind::Approval, Kind::Question, Kind::Stuck]))
     }
 
     /// The remedy for a closed run.
@@ -92,7 +111,7 @@ impl View<'_> {
         view: &RunView,
     ) -> Result<Vec<Reason>, StoreError> {
         let mut reasons = Vec::new();
-        if let Some(stop) = self.stuck.get(run) {
+        if let Some(stop) = self.owner.stuck.get(run) {
             let reason = Reason::of(
                 Kind::Stuck,
                 format!("It cannot go on in the process that runs it: {stop}"),
@@ -109,7 +128,7 @@ impl View<'_> {
             }
             _ => {}
         }
-        let is_held = !reasons.is_empty();
+        let is_held = !reasons.is_empty() || head.is_answered();
         reasons.extend(line.pending.iter().map(Reason::pending));
         match line.workflow.as_str() {
             ProjectWorkflow::NAME => {
@@ -117,7 +136,15 @@ impl View<'_> {
                     matches!(head.summary.status, Status::Waiting { machine: Some(_), .. });
                 reasons
                     .extend(view.waits.as_ref().filter(|_| waits_for_machine).map(Reason::waits));
-                reasons.extend(project::reasons(&self.project_view(run).await?, run));
+                let document = status::brief(self.store, run, &self.owner).await?;
+                let of_features = document.features.iter().flat_map(|line| &line.pending);
+                reasons.extend(of_features.map(Reason::pending));
+                let view = self.project_view(run).await?;
+                reasons.extend(project::obstacles(&view, run));
+                if document.stopped_by.is_none() || document.status == ProjectState::Paused {
+                    reasons.extend(project::progress(&document, run));
+                }
+                reasons.extend(Reason::noticed(&view.findings));
             }
             BatchWorkflow::NAME => reasons.extend(self.batch_reasons(run).await?),
             _ if !is_held => reasons.push(self.doing(run, line, view).await?),
@@ -158,22 +185,23 @@ impl View<'_> {
             Some(CurrentWait::Message { .. }) if stage == Some(&Stage::Approval) => {
                 let text =
                     "Its checks passed; a person has to agree before it is merged.".to_owned();
-                let remedy =
-                    format!("`longhaul approve {run}` or `longhaul deny {run} --why TEXT`");
-                Ok(Reason::of(Kind::Approval, text).with_remedy(remedy))
+                Ok(Reason::of(Kind::Approval, text).with_remedy(Reason::approve(run)))
             }
             Some(CurrentWait::Call { name, since }) => {
                 let what = step.unwrap_or_else(|| name.replace('_', " "));
-                Ok(self.working(&format!("{what}, since {}", clock(*since))))
+                Ok(Self::working(self.owner.runs(run), &format!("{what}, since {}", clock(*since))))
             }
             Some(waits) => Ok(Reason::waits(waits)),
-            None => Ok(self.working(step.as_deref().unwrap_or("the last step in its history"))),
+            None => Ok(Self::working(
+                self.owner.runs(run),
+                step.as_deref().unwrap_or("the last step in its history"),
+            )),
         }
     }
 
     /// In progress, if a process runs it.
-    pub(super) fn working(&self, what: &str) -> Reason {
-        if self.is_running {
+    pub(super) fn working(is_run: bool, what: &str) -> Reason {
+        if is_run {
             return Reason::of(Kind::Working, format!("It is working: {what}."));
         }
         Reason::of(Kind::Working, format!("It was at: {what}."))

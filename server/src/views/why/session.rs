@@ -36,7 +36,7 @@ impl View<'_> {
             _ => None,
         };
         if let Some(reason) =
-            self.queued.get(own.as_ref().unwrap_or(run)).and_then(|pool| Reason::queued(pool))
+            self.owner.queued.get(own.as_ref().unwrap_or(run)).and_then(|pool| Reason::queued(pool))
         {
             return Ok(Some(reason));
         }
@@ -58,17 +58,20 @@ impl View<'_> {
             }
             Some(CurrentWait::Call { name, since }) if name == RunSession::NAME => {
                 let what = if step.is_empty() { "its agent" } else { &step };
-                Some(self.working(&format!("{what}, since {}", clock(*since))))
+                Some(Self::working(
+                    self.owner.runs(run),
+                    &format!("{what}, since {}", clock(*since)),
+                ))
             }
             None if self.waits_for_place(&own).await? => Some(self.pool(line).await?),
-            _ if is_feature => Some(self.working(&step)),
+            _ if is_feature => Some(Self::working(self.owner.runs(run), &step)),
             _ => None,
         })
     }
 
     /// Whether a session waits for a place in the pool of agents.
     async fn waits_for_place(&self, session: &RunId) -> Result<bool, StoreError> {
-        if !self.is_running {
+        if !self.owner.runs(session) {
             return Ok(false);
         }
         let view = SessionView::of(&self.store.read(session, 0).await?);
