@@ -61,8 +61,9 @@ fn progress(summary: &ProjectSummary, view: &ProjectView, project: &RunId) -> Re
     if blocked.is_empty() {
         return Reason::of(Kind::NotRunning, format!("It is not done: {count}."));
     }
-    let text =
-        format!("It needs a person: {count}, and the rest waits for {}.", blocked.join(", "));
+    let is_all = summary.passed + blocked.len() >= summary.features;
+    let waits = if is_all { "blocked:" } else { "and the rest waits for" };
+    let text = format!("It needs a person: {count}, {waits} {}.", blocked.join(", "));
     let why = blocked.first().map(|first| advice::command(["why", &format!("{project}/{first}")]));
     let remedy = format!("{} says more", why.unwrap_or_default());
     Reason::of(Kind::Blocked, text).with_remedy(remedy).with_features(blocked)
