@@ -131,7 +131,11 @@ fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> String {
         format!(" line {}:", before.matches('\n').count() + 1)
     };
     let line = error.span().map(line).unwrap_or_default();
-    format!("{}:{line} {}", path.display(), error.message().trim_end())
+    let message = error.message().trim_end();
+    let is_list =
+        message.starts_with("invalid type: string") && message.ends_with("expected a sequence");
+    let advice = if is_list { "; write it as a list, such as [\"agent1\"]" } else { "" };
+    format!("{}:{line} {message}{advice}", path.display())
 }
 
 /// The longest value of a variable.

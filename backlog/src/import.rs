@@ -41,7 +41,7 @@ pub(super) use beads::{
     KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria,
 };
 pub(super) use claim::CLAIMED_STATUS;
-pub(super) use priority::PRIORITY_ORDER;
+pub(super) use priority::{PRIORITY_ORDER, stated};
 
 /// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]

@@ -69,7 +69,7 @@ fn what_has_no_known_shape_is_refused() {
         );
         assert_eq!(refusal(text, None), expected);
     };
-    check("", "an empty file");
+    assert_eq!(refusal("\n", None), "the file is empty: there is nothing to import");
     check("Only words.\n", "a text without `- [ ]` boxes and `### Task 1: title` headings");
     check("[1, 2]", "a JSON array without entries that are objects");
     check(
@@ -153,7 +153,7 @@ fn wrong_entries_are_named_with_their_places() {
     );
     check(
         r#"{"features": [{"id": "a", "name": "A", "depends_on": ["b"]}, {"id": "b", "name": "B", "depends_on": ["a"]}]}"#,
-        "the dependencies form a cycle: a -> b -> a; take one of them out of `depends_on` (`b` is at /features/1, `a` is at /features/0)",
+        "the dependencies form a cycle: a -> b -> a; take one of them out of `depends_on`\n`b` is at /features/1\n`a` is at /features/0",
     );
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 mod backlog;
 mod batch;
+mod examples;
 mod help;
 pub(crate) mod look;
 mod maintenance;
@@ -34,8 +35,9 @@ const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked)
 #[derive(Debug, Parser)]
 #[command(name = "longhaul", version, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
-    /// The data directory with the log [default: longhaul in the XDG data directory]
-    #[arg(long, global = true, env = "LONGHAUL_HOME", value_name = "DIR")]
+    /// The data directory with the log [default: $LONGHAUL_HOME, else longhaul in the XDG data
+    /// directory]
+    #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 
     /// Log more; twice for debugging

@@ -109,7 +109,16 @@ impl ListFile {
 pub fn add_feature(root: &Path, feature: &Feature) -> Result<PathBuf> {
     change(root, None, |file| {
         let path = file.path.display().to_string();
-        let wrong = |error: &dyn std::fmt::Display| Error::usage(format!("{path}: {error}"));
+        let wrong = |error: &dyn std::fmt::Display| {
+            let error = error.to_string();
+            let error = error.replacen("the feature list has", "the feature list would have", 1);
+            Error::usage(format!("{path}: nothing was added: {error}"))
+        };
+        if file.list.feature(&feature.id).is_some() {
+            let id = &feature.id;
+            let reason = format!("there is a feature `{id}` already: choose another id");
+            return Err(wrong(&reason));
+        }
         let text = file.list.add(feature).map_err(|error| wrong(&error))?;
         Backlog::new(file.list.features().to_vec()).map_err(|error| wrong(&error))?;
         Ok((Some(text), file.path.clone()))

@@ -94,15 +94,16 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
         let add = advice::command(add);
         return Err(RequestError::refused(format!("{list} has no features yet: {add} adds one")));
     }
+    let checkout = git::preflight(root, &loaded).await.map_err(refusal)?.into_iter();
+    let checkout = checkout.map(|(what, remedy)| format!("{what}; {remedy}"));
+    let notes = loaded.notes.iter().map(|note| format!("{list}: {note}"));
+    let notes = notes.chain(checkout).collect();
     Backlog::new(loaded.features)
         .map_err(|error| RequestError::refused(format!("{list}: {error}")))?;
     // Before any session is paid for.
     git::fetch_missing(root, &loaded.target).await.map_err(refusal)?;
     git::exclude_own_files(root).await.map_err(failed)?;
-    let filters = git::filters_in_force(root).await.map_err(refusal)?.into_iter();
-    let filters = filters.map(|(what, remedy)| format!("{what}; {remedy}"));
-    let notes = loaded.notes.iter().map(|note| format!("{list}: {note}"));
-    Ok(notes.chain(filters).collect())
+    Ok(notes)
 }
 
 /// Checks that the agent can be started, and that a known one is logged in as far as that can be
@@ -115,7 +116,8 @@ async fn check_agent(root: &Path, agent: &AgentSettings) -> Result<(), RequestEr
         RequestError::refused(format!("{settings}: no agent; set `command` under [agent]"))
     })?;
     if let Some(problem) = found.problem {
-        let advice = "install it, or correct `command` under [agent]";
+        let key = agent.program_key();
+        let advice = format!("install it, or correct `{key}` under [agent]");
         return Err(RequestError::refused(format!(
             "{settings}: the agent `{program}` {problem}; {advice}"
         )));

@@ -137,6 +137,8 @@ pub struct TakenCheckpoint {
     pub number: u32,
     /// The commit that contains the work tree.
     pub commit: String,
+    /// Whether the run has not ended: a fork has to wait for that.
+    pub is_open: bool,
 }
 
 /// A checkpoint of a run.

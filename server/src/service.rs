@@ -158,7 +158,7 @@ impl Reconcile {
         let head = RunHead::of(&*service.store, &run).await?;
         let is_settled = |body: &MessageBody| matches!(body, MessageBody::Reconcile { .. });
         if head.is_some_and(|head| head.has(is_settled)) {
-            let reason = "it is reconciled already: that is taken up when it is run again";
+            let reason = "it is reconciled already, and continues when its project runs next";
             return Err(RequestError::refused(reason));
         }
         let output = Payload::of(&output);

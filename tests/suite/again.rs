@@ -52,7 +52,9 @@ fn a_fork_at_every_step_comes_to_the_same_content() {
                 "--reason",
                 "test",
             ]);
-            said.exits(0).says(&format!("@{step} "));
+            let from =
+                if *step == 0 { "from the beginning of".into() } else { format!("@{step} ") };
+            said.exits(0).says(&from);
         }
         world.run().exits(0);
         assert_eq!(world.project.content("main"), content, "round {round}");
@@ -171,7 +173,7 @@ fn what_was_built_on_a_feature_is_asked_again() {
     world
         .call(&["restart", &world.id("parser", 1), "--reason", "once more"])
         .exits(0)
-        .says("with a fresh work tree");
+        .says("in a new work tree");
     let kept =
         world.project.git(&["for-each-ref", "--format=%(refname)", "refs/longhaul/features"]);
     assert!(kept.contains(&world.id("parser", 1)), "{kept}");
@@ -254,6 +256,9 @@ fn what_cannot_be_taken_back_says_why() {
     world.call(&["fork", &id, "--from", "session:7"]).exits(2).says("longhaul checkpoints");
     world.call(&["fork", &id, "--from", "999"]).exits(2).says("ends at position");
     world.call(&["checkpoints", "nobody"]).exits(2).says("nobody");
-    world.call(&["resume", &format!("{project}/parser")]).exits(0).says("/parser/2  resumed");
+    world
+        .call(&["resume", &format!("{project}/parser")])
+        .exits(0)
+        .says("/parser/2  will be resumed");
     world.run().exits(0);
 }

@@ -80,7 +80,7 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
         .says("It was cancelled by dan: dear.")
         .says("`longhaul resume");
     assert_eq!(world.project.landed("main"), ["shell"]);
-    world.call("resume parser").exits(0).says("/parser/2  resumed");
+    world.call("resume parser").exits(0).says("/parser/2  ");
 }
 
 #[test]

@@ -59,10 +59,10 @@ fn a_filter_is_warned_of_and_its_changes_block_no_landing() {
     world.project.write(".gitattributes", "*.txt filter=upper\n");
     world.project.write("notes.txt", "NOTES\n");
     world.project.commit("Filter");
-    assert!(!world.call("doctor .").out.contains("git filters"));
+    assert!(!world.call("doctor .").out.contains("the filter"));
     world.project.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
     world.project.git(&["config", "filter.upper.smudge", "cat"]);
-    world.call("doctor .").says("git filters").says("the filter `upper` for notes.txt");
+    world.call("doctor .").says("checkout").says("the filter `upper` for notes.txt");
     world.run().exits(0).says("the filter `upper` for notes.txt");
     is_followed(&world);
 

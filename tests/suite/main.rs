@@ -35,6 +35,7 @@ mod partial;
 mod pauses;
 mod pipes;
 mod power_cut;
+mod preflight;
 mod private;
 mod project_crash;
 mod real_agents;

@@ -24,7 +24,7 @@ fn a_pause_at_rest_starts_no_agent() {
     for told in ["pause parser", "pause ."] {
         let world = cut();
         let sessions = world.project.marks().len();
-        world.call(told).exits(0).says("when it is run again");
+        world.call(told).exits(0).says("when its project runs next");
         world.run().exits(3);
         assert_eq!(world.project.marks().len(), sessions, "{told}: no agent is started");
         // Nor when it is run once more.
@@ -48,7 +48,7 @@ fn a_paused_project_can_be_cancelled_and_terminated_at_rest() {
         let world = cut();
         world.call("pause .").exits(0);
         world.run().exits(3);
-        world.call(&format!("{verb} .")).exits(0).says("when it is run again");
+        world.call(&format!("{verb} .")).exits(0).says("when its project runs next");
         world.run().exits(0);
         let first = world.json(&format!("describe {}/parser/1", world.project_id()));
         assert_eq!(first["status"], "cancelled", "{verb}: {first:#}");

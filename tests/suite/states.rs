@@ -106,12 +106,12 @@ fn a_check_that_no_agent_can_pass_blocks_before_a_session_is_paid() {
     world.project.write("feature_list.json", &list.replace("grep -q finished parser.txt", check));
     world.project.commit("Ask for a script");
     world.run().exits(1).says("acceptance/parser.sh does not exist").says("protected");
+    world.run().exits(1).says("acceptance/parser.sh does not exist");
     assert_eq!(world.project.marks().len(), 0);
 
     std::fs::create_dir(world.project.root().join("acceptance")).unwrap();
     world.project.write("acceptance/parser.sh", "grep -q finished parser.txt\n");
     world.project.commit("Write the script");
-    world.call(&format!("resume {}/parser/1", world.project_id())).exits(0);
     world.run().exits(0);
     assert_eq!(world.project.marks().len(), 1);
 }
@@ -127,6 +127,12 @@ fn a_failed_set_up_is_reported_as_such() {
     let of_setup = reasons.iter().find(|reason| reason["kind"] == "setup");
     let remedy = of_setup.and_then(|reason| reason["remedy"].as_str()).unwrap_or_default();
     assert!(remedy.contains("correct the script"), "{why:#}");
+    assert_eq!(world.project.marks().len(), 0, "no session is paid before it works");
+
+    world.project.write("init.sh", "#!/bin/sh\ntrue\n");
+    world.project.commit("Correct the set-up");
+    world.run().exits(0);
+    assert_eq!(world.project.marks().len(), 1);
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
     world.tell(&["why", "parser"]).exits(0).says("a person has to agree before it is merged");
     world.tell(&["deny", "parser"]).exits(2).says("--why");
     world.tell(&["approve", "nothing"]).exits(2).says("the log knows no run or feature `nothing`");
-    world.tell(&["approve", "parser", "nothing"]).exits(5).says("when it is run again");
+    world.tell(&["approve", "parser", "nothing"]).exits(5).says("when its project runs next");
     world.tell(&["approve", "parser"]).exits(2).says("an answer in its mailbox already");
     world.run().exits(3);
     assert_eq!(world.project.landed("main"), ["parser"]);
@@ -269,7 +269,7 @@ fn the_agents_of_a_terminated_project_end_at_the_same_time() {
 fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");
     world.run().exits(3);
-    world.tell(&["terminate", "parser"]).exits(0).says("when it is run again");
+    world.tell(&["terminate", "parser"]).exits(0).says("when its project runs next");
     world.run().exits(1);
     assert_eq!(world.line("parser")["reason"], "terminated by tester");
 }

@@ -79,9 +79,9 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     }
     retry::baseline(context, work).await?;
     if !worktree.has_work
-        && let Some(reason) = notice::base(context, work).await?
+        && let Some(unready) = notice::unready(context, work).await?
     {
-        return Ok(work.blocked(reason));
+        return Ok(unready);
     }
 
     // Unlanded work of an earlier run is checked before an agent is paid to do it again.

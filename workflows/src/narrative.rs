@@ -15,6 +15,7 @@ use crate::feature::{
     SessionEnded, SessionPermit, SessionRequest, SessionResult,
 };
 use crate::project::signal::{HALT, RELOAD, SYNC};
+use crate::project::{FeatureView, ProjectSummary};
 use crate::projection::RunView;
 use crate::session::{SessionStart, SessionWorkflow};
 use crate::text;
@@ -238,11 +239,27 @@ fn detail(kind: &EventKind) -> String {
             Ok(FeatureProgress { stage: Some(stage), .. }) if key == FeatureProgress::KEY => {
                 format!("step: {stage}")
             }
-            _ => format!("published {key}: {}", value.preview(PREVIEW)),
+            _ => published(key, value),
         },
         EventKind::CancelDelivered { request, .. } => format!("cancelled{}", by(request)),
         other => other.name().replace('_', " "),
     }
+}
+
+/// A new value of a run. The values of projects and features are shown by `status`.
+fn published(key: &str, value: &Payload) -> String {
+    if let Ok(ProjectSummary { features, passed, .. }) = value.read::<ProjectSummary>()
+        && key == ProjectSummary::KEY
+    {
+        return format!("{passed} of {} passed", counted(features, "feature"));
+    }
+    if let Some(feature) = key.strip_prefix(FeatureView::PREFIX)
+        && let Ok(view) = value.read::<FeatureView>()
+    {
+        let status = serde_json::to_value(view.status).unwrap_or_default();
+        return format!("{feature}: {}", status.as_str().unwrap_or_default().replace('_', " "));
+    }
+    format!("set {}: {}", key.replace('_', " "), value.preview(PREVIEW))
 }
 
 fn started(kind: &EventKind) -> Entry {

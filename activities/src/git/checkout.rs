@@ -202,7 +202,7 @@ impl Repository {
                 "{shown} is in the middle of a {operation}; finish or abort it"
             )));
         }
-        let changes = self.changes_in(checkout, step).await;
+        let changes = changes_in(checkout, step.own_files).await;
         // Git reports a damaged index as changes, or fails.
         if !changes.as_ref().is_ok_and(|changes| changes.foreign.is_empty())
             && let Some(index) = damaged_index(checkout).await?
@@ -216,38 +216,6 @@ impl Repository {
         }
         let named = named(&changes.foreign);
         Ok(Err(format!("{shown} has uncommitted changes in {named}; commit or stash them")))
-    }
-
-    async fn changes_in(&self, checkout: &Path, step: Step<'_>) -> Result<Changes, Failure> {
-        let args = [
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--untracked-files=no",
-            "--no-renames",
-            "--ignore-submodules=dirty",
-        ];
-        let status = Git::at(checkout).args(args).run().await?;
-        let mut changes = Changes::default();
-        let mut contents = Vec::new();
-        for line in files::nul_separated(&status.stdout).filter(|line| line.len() > 3) {
-            let (state, path) = (&line[..2], &line[3..]);
-            let can_be_own = step.own_files.iter().any(|own| covers(own, path)) && state != b" D";
-            if can_be_own && is_one_change(checkout, state, path).await? {
-                changes.own.insert(path.to_owned());
-            } else if state == b" M" {
-                contents.push(path);
-            } else {
-                changes.foreign.push(path.to_owned());
-            }
-        }
-        for paths in contents.chunks(200) {
-            let filtered = filtered(checkout, paths).await?;
-            let changed = paths.iter().filter(|path| !filtered.contains(**path));
-            changes.foreign.extend(changed.map(|path| path.to_vec()));
-        }
-        changes.foreign.sort_unstable();
-        Ok(changes)
     }
 
     /// Lets git move a checkout together with the branch.
@@ -393,4 +361,46 @@ pub(super) fn named(paths: &[Vec<u8>]) -> String {
     let more = paths.len().saturating_sub(SHOWN);
     let rest = if more == 0 { String::new() } else { format!(" (+{more} more)") };
     format!("{}{rest}", names.join(", "))
+}
+
+async fn changes_in(checkout: &Path, own_files: &[&str]) -> Result<Changes, Failure> {
+    let args = [
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--untracked-files=no",
+        "--no-renames",
+        "--ignore-submodules=dirty",
+    ];
+    let status = Git::at(checkout).args(args).run().await?;
+    let mut changes = Changes::default();
+    let mut contents = Vec::new();
+    for line in files::nul_separated(&status.stdout).filter(|line| line.len() > 3) {
+        let (state, path) = (&line[..2], &line[3..]);
+        let can_be_own = own_files.iter().any(|own| covers(own, path)) && state != b" D";
+        if can_be_own && is_one_change(checkout, state, path).await? {
+            changes.own.insert(path.to_owned());
+        } else if state == b" M" {
+            contents.push(path);
+        } else {
+            changes.foreign.push(path.to_owned());
+        }
+    }
+    for paths in contents.chunks(200) {
+        let filtered = filtered(checkout, paths).await?;
+        let changed = paths.iter().filter(|path| !filtered.contains(**path));
+        changes.foreign.extend(changed.map(|path| path.to_vec()));
+    }
+    changes.foreign.sort_unstable();
+    Ok(changes)
+}
+
+/// The changed files of a checkout that keep finished work from landing, for people; `None`: there
+/// are none.
+pub(super) async fn uncommitted(
+    checkout: &Path,
+    own_files: &[&str],
+) -> Result<Option<String>, Failure> {
+    let changes = changes_in(checkout, own_files).await?.foreign;
+    Ok((!changes.is_empty()).then(|| named(&changes)))
 }

@@ -11,7 +11,7 @@ use super::files;
 
 /// What the configured filters of tracked files do to a checkout, and the remedy: one note for each
 /// filter in force.
-pub async fn filters_in_force(root: &Path) -> Result<Vec<(String, String)>, Failure> {
+pub(super) async fn filters_in_force(root: &Path) -> Result<Vec<(String, String)>, Failure> {
     let pattern = r"^filter\..*\.(clean|smudge|process)$";
     let settings = Git::at(root).args(["config", "-z", "--name-only", "--get-regexp", pattern]);
     // Git fails without a match.

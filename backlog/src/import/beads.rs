@@ -49,6 +49,15 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
         .filter_map(|(_, issue)| Some((issue.get("id")?.as_str()?, why_gone(issue)?)))
         .collect();
     let is_work = |issue: &&Map<String, Value>| why_gone(issue).is_none();
+    let urgencies: BTreeSet<i64> = entries
+        .iter()
+        .filter(|(_, issue)| is_work(issue))
+        .filter_map(|(_, issue)| issue.get("priority")?.as_i64())
+        .collect();
+    if urgencies.len() > 1 {
+        let note = "the lowest number in `priority` starts first (as usual in this format)";
+        intake.report.note(note.to_owned());
+    }
     let epics = Epics::new(entries.iter().map(|(_, issue)| *issue).filter(is_work));
     for (place, issue) in entries {
         let kind = issue.get("_type").and_then(Value::as_str).unwrap_or("issue");

@@ -15,6 +15,9 @@ pub(super) fn shape_of(source: &Source<'_>) -> Result<Shape, ImportError> {
     match fitting.as_slice() {
         [shape] => Ok(*shape),
         [] if (any.rule().matches)(source) => Ok(any),
+        [] if matches!(source, Source::Markdown(text) if text.trim().is_empty()) => {
+            Err(ImportError::Empty)
+        }
         [] => Err(ImportError::Unknown { found: found(source) }),
         _ => Err(ImportError::Ambiguous(fitting)),
     }
@@ -39,7 +42,6 @@ fn found(source: &Source<'_>) -> String {
         Source::Xml(document) => {
             format!("XML with <{}> at its root", document.root_element().tag_name().name())
         }
-        Source::Markdown(text) if text.trim().is_empty() => "an empty file".to_owned(),
         Source::Markdown(_) => {
             "a text without `- [ ]` boxes and `### Task 1: title` headings".to_owned()
         }

@@ -45,6 +45,10 @@ pub enum ImportError {
         reason: String,
     },
 
+    /// Only white space.
+    #[error("the file is empty: there is nothing to import")]
+    Empty,
+
     /// No shape matches.
     #[error(
         "no backlog that is known: found {found}; if it is one of {}, name it with --as",
@@ -95,7 +99,7 @@ pub enum ImportError {
     Graph(#[from] BacklogError),
 
     /// Features wait for each other.
-    #[error("{error} ({})", list_places(.places))]
+    #[error("{error}{}", list_places(.places))]
     Cycle {
         /// The cycles.
         error: BacklogError,
@@ -121,12 +125,18 @@ fn remedies(error: &ListError) -> String {
     }
 }
 
+/// The number of places up to which all are shown.
+const PLACES: usize = 10;
+
+/// One line for each place.
 fn list_places(places: &[(FeatureId, Option<Place>)]) -> String {
-    let place = |place: &Option<Place>| {
-        place
-            .as_ref()
-            .map_or_else(|| "in the project's list".to_owned(), |place| format!("at {place}"))
+    let line = |(id, place): &(FeatureId, Option<Place>)| match place {
+        Some(place) => format!("\n`{id}` is at {place}"),
+        None => format!("\n`{id}` is in the project's list"),
     };
-    let named = places.iter().take(8).map(|(id, at)| format!("`{id}` is {}", place(at)));
-    named.collect::<Vec<_>>().join(", ")
+    let mut text: String = places.iter().take(PLACES).map(line).collect();
+    if places.len() > PLACES {
+        text += &format!("\nand {} more places", places.len() - PLACES);
+    }
+    text
 }

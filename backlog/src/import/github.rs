@@ -87,6 +87,10 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
         if is_request {
             let number = issue.get("number").map(Value::to_string).unwrap_or_default();
             intake.leave(place, format!("the pull request #{number}"), "it is no issue");
+        } else if is_declined(issue) {
+            let number = issue.get("number").map(Value::to_string).unwrap_or_default();
+            let reason = "it was closed as not planned or as a duplicate";
+            intake.leave(place, format!("the issue #{number}"), reason);
         } else {
             work.push((place, issue));
         }
@@ -178,15 +182,19 @@ fn translated<'e>(mut issue: Entry<'e>, name: &Name, known: &BTreeSet<String>) -
     issue
 }
 
-/// A closed issue claims to be done; one closed as not planned or duplicate is blocked.
-fn state(issue: &mut Entry<'_>) {
-    let is =
-        |key: &str, word: &str| issue.text(key).is_some_and(|text| text.eq_ignore_ascii_case(word));
+/// Whether an issue was closed without being done.
+fn is_declined(issue: &Map<String, Value>) -> bool {
+    let is = |key: &str, word: &str| {
+        issue.get(key).and_then(Value::as_str).is_some_and(|text| text.eq_ignore_ascii_case(word))
+    };
     let reasons = ["stateReason", "state_reason"];
-    let declined = reasons.iter().any(|key| is(key, "NOT_PLANNED") || is(key, "DUPLICATE"));
-    if is("state", "CLOSED") && declined {
-        issue.put_and_keep("state", "status", json!("blocked"));
-    } else if let Some(state) = issue.text("state") {
+    is("state", "CLOSED")
+        && reasons.iter().any(|key| is(key, "NOT_PLANNED") || is(key, "DUPLICATE"))
+}
+
+/// A closed issue claims to be done.
+fn state(issue: &mut Entry<'_>) {
+    if let Some(state) = issue.text("state") {
         issue.put_and_keep("state", "status", json!(state.to_ascii_lowercase()));
     }
 }
@@ -238,8 +246,7 @@ fn depends_on(
         if known.contains(&id) {
             depends_on.push(id);
         } else {
-            let reason =
-                "that issue is neither in the file nor in the project's list: taken as done";
+            let reason = "that issue is no work of the file or the project's list: taken as done";
             issue.leave(issue.place.below("body"), format!("the dependency on {word}"), reason);
         }
     }

@@ -109,8 +109,7 @@ impl Priorities {
 
     /// Looks for an explanation in the keys of the list as a whole.
     pub(super) fn look_for_hint(&mut self, list: &Map<String, Value>, without: &[&str]) {
-        let around = list.iter().filter(|(key, _)| !without.contains(&key.as_str()));
-        self.hint = around.into_iter().find_map(|(key, value)| hint(key, value, false));
+        self.hint = stated(list, without);
     }
 
     /// Writes the priorities into the features, and reports the order. The index of a number is the
@@ -211,6 +210,15 @@ fn whole_number(number: &Number) -> Option<i64> {
         let is_whole = value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0;
         is_whole.then(|| format!("{value:.0}").parse().ok())?
     })
+}
+
+/// The order that the keys of a list name, beside its entries, with the place of the text.
+pub(crate) fn stated(
+    list: &Map<String, Value>,
+    without: &[&str],
+) -> Option<(PriorityOrder, String)> {
+    let mut around = list.iter().filter(|(key, _)| !without.contains(&key.as_str()));
+    around.find_map(|(key, value)| hint(key, value, false))
 }
 
 /// The order that a text about priorities names. `concerns`: a key above is about priorities.

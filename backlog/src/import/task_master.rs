@@ -1,5 +1,7 @@
 //! `tasks`, below tags or not: subtasks become acceptance criteria of their task.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::detect::{all_have, any_has};
@@ -15,6 +17,8 @@ use crate::list::{EntriesAt, slug};
 const ALL_TAGS: &str = "all";
 /// Maximum length of the part of an id that comes from its tag, in bytes.
 const PREFIX_MAX: usize = 40;
+/// Why a task, or a dependency on it, is not imported.
+const CANCELLED: &str = "it was cancelled there";
 
 pub(super) const RULE: Rule = Rule { syntax: Syntax::Json, matches, read };
 
@@ -61,11 +65,31 @@ fn add(
     prefix: &str,
     intake: &mut Intake<'_>,
 ) {
-    for (place, task) in intake.objects(placed(&place.below("tasks"), tasks)) {
-        let task = translated(Entry::new(place, task), prefix);
+    let tasks = intake.objects(placed(&place.below("tasks"), tasks));
+    let gone: BTreeSet<String> = tasks
+        .iter()
+        .filter(|(_, task)| is_cancelled(task))
+        .filter_map(|(_, task)| id(task))
+        .collect();
+    for (place, task) in tasks {
+        if is_cancelled(task) {
+            let what = format!("the task {}", id(task).unwrap_or_default());
+            intake.leave(place, what, CANCELLED);
+            continue;
+        }
+        let task = translated(Entry::new(place, task), prefix, &gone);
         intake.add_ranked(Shape::TaskMaster, task, EntriesAt::Root);
     }
     intake.keep_around(around, place, &["tasks"]);
+}
+
+fn is_cancelled(task: &Map<String, Value>) -> bool {
+    let status = task.get("status").and_then(Value::as_str).unwrap_or_default();
+    ["cancelled", "canceled"].iter().any(|word| status.trim().eq_ignore_ascii_case(word))
+}
+
+fn id(task: &Map<String, Value>) -> Option<String> {
+    task.get("id").map(|id| id.to_string().trim_matches('"').to_owned())
 }
 
 /// The beginning of the ids of a tag: each tag counts its tasks from 1. `master` is the default tag.
@@ -116,14 +140,14 @@ fn leave_other_tags(list: &Map<String, Value>, chosen: &[Tag<'_>], intake: &mut 
     }
 }
 
-fn translated<'e>(mut task: Entry<'e>, prefix: &str) -> Entry<'e> {
+fn translated<'e>(mut task: Entry<'e>, prefix: &str, gone: &BTreeSet<String>) -> Entry<'e> {
     for (key, field) in
         [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")]
     {
         task.take(key, field);
     }
     task.take("priority", "priority");
-    dependencies(&mut task);
+    dependencies(&mut task, gone);
     task.carry("details", "Details");
     let mut criteria: Vec<String> =
         task.text("testStrategy").map(|text| text.trim().to_owned()).into_iter().collect();
@@ -163,7 +187,7 @@ fn translated<'e>(mut task: Entry<'e>, prefix: &str) -> Entry<'e> {
 }
 
 /// Ids of tasks; a subtask `1.2` refers to its task.
-fn dependencies(task: &mut Entry<'_>) {
+fn dependencies(task: &mut Entry<'_>, gone: &BTreeSet<String>) {
     let Some(links) = task.value("dependencies").and_then(Value::as_array) else {
         return task.take("dependencies", "depends_on");
     };
@@ -172,7 +196,13 @@ fn dependencies(task: &mut Entry<'_>) {
     let mut depends_on = Vec::with_capacity(links.len());
     for (index, link) in links.iter().enumerate() {
         let number = link.to_string();
-        let Some((above, _)) = number.trim_matches('"').split_once('.') else {
+        let number = number.trim_matches('"');
+        if gone.contains(number.split('.').next().unwrap_or(number)) {
+            let what = format!("the dependency on the task {number}");
+            task.leave(place.below(index), what, CANCELLED);
+            continue;
+        }
+        let Some((above, _)) = number.split_once('.') else {
             depends_on.push(link.clone());
             continue;
         };

@@ -8,9 +8,10 @@ use super::criteria::{self, MIXED_KEYS};
 use super::draft::{Draft, Repairs, resolve};
 use super::reader::Reader;
 use super::report::{Report, shown};
-use super::shape::{EntriesAt, entries};
+use super::shape::{ENTRY_KEYS, EntriesAt, entries};
 use super::words::{PASSES_KEYS, STATUS_KEYS, TESTED_KEYS};
 use crate::error::Problem;
+use crate::import::{PriorityOrder, stated};
 use longhaul_workflows::backlog::{Check, Feature};
 
 pub(super) const NAME_KEYS: [&str; 2] = ["name", "title"];
@@ -72,6 +73,7 @@ pub(super) fn features(document: &Value, at: EntriesAt, report: &mut Report) -> 
         }
     }
     note_unread_keys(entries, report);
+    note_other_order(document, at, report);
     let mut features = resolve(drafts, &[], Repairs::default(), report).features;
     if let Some(command) = document.get("verify").and_then(Value::as_str) {
         share_check(command, &mut features, report);
@@ -115,6 +117,31 @@ pub(crate) fn share_check(command: &str, features: &mut [Feature], report: &mut 
             "no check: the `verify` command of the list is taken",
             format!("`{}`", feature.id),
         );
+    }
+}
+
+/// The project's own list has one order. A text beside the entries that names the other one is
+/// reported.
+fn note_other_order(document: &Value, at: EntriesAt, report: &mut Report) {
+    let Some(list) = document.as_object() else { return };
+    let numbers: BTreeSet<i64> = entries(document, at)
+        .iter()
+        .filter_map(|entry| entry.get("priority").and_then(Value::as_i64))
+        .collect();
+    let (start, own) = if at.small_priority_first() {
+        ("lowest", PriorityOrder::LowFirst)
+    } else {
+        ("highest", PriorityOrder::HighFirst)
+    };
+    let is_reversed = |(stated, _): &(PriorityOrder, String)| *stated != own;
+    if numbers.len() > 1
+        && numbers.first().is_some_and(|lowest| *lowest >= 0)
+        && let Some((_, place)) = stated(list, &ENTRY_KEYS).filter(is_reversed)
+    {
+        report.note(format!(
+            "the {start} number in `priority` starts first, although `{place}` says otherwise: \
+             write the numbers with a minus sign to reverse it"
+        ));
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::{Command, CommandFactory};
 
 use super::Arguments;
+use super::examples::EXAMPLES;
 
 /// The commands by group, in the order of the help page.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -36,187 +37,31 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Other", &["schema", "completions", "bench", "help"]),
 ];
 
-/// The examples of each command: a command line, and its effect.
-const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
-    (
-        "init",
-        &[
-            ("init . --agent claude", "this repository, with the agent of Claude Code"),
-            ("init shop --agent \"./agent.sh --fast\"", "any program with its arguments"),
-        ],
-    ),
-    (
-        "run",
-        &[
-            ("run", "the project here"),
-            ("run shop api --max-agents 4", "two projects with four agents in all"),
-            ("run shop -o json", "the final status for programs"),
-        ],
-    ),
-    (
-        "agent",
-        &[
-            ("agent orchestrate login", "one feature, over as many sessions as it needs"),
-            ("agent run shop --feature login --resume", "the same, after it was blocked"),
-            ("agent run shop --session shop-1a2b3c/login/1/2", "a new run from that session on"),
-            ("agent sessions shop --prune --yes", "drop the histories of old runs"),
-        ],
-    ),
-    (
-        "batch",
-        &[
-            ("batch night.toml", "all projects of the file; repeat it to continue"),
-            ("batch night.toml --detach", "in the background"),
-            ("batch status night", "the state of the batch with this id"),
-            ("batch night.toml --junit report.xml", "a report for CI"),
-        ],
-    ),
-    ("status", &[("status shop", "one project"), ("status shop -o json", "for programs")]),
-    ("watch", &[("watch shop", "features, log and transcript on a full screen")]),
-    (
-        "feature",
-        &[
-            ("feature add login \"Log in\" --check \"sh login.sh\"", "a new feature"),
-            ("feature import tasks.md --dry-run", "the features of another tool"),
-            ("feature next", "the features that are ready"),
-        ],
-    ),
-    (
-        "list",
-        &[
-            ("list --status blocked", "the runs that need a person"),
-            ("list --project shop -o ids", "ids for other commands"),
-            ("list --kind project", "the projects"),
-        ],
-    ),
-    (
-        "describe",
-        &[("describe login", "the last run of a feature"), ("describe shop", "a project")],
-    ),
-    (
-        "history",
-        &[
-            ("history login", "the events of the last run"),
-            ("history login -f", "follow a running one"),
-            ("history login -o jsonl", "for programs"),
-        ],
-    ),
-    (
-        "logs",
-        &[("logs login -f", "follow the agent"), ("logs login --session 1", "an earlier session")],
-    ),
-    ("tree", &[("tree", "the runs of the project here"), ("tree login", "one feature")]),
-    (
-        "graph",
-        &[("graph shop", "the features as a tree"), ("graph shop --as svg > shop.svg", "an image")],
-    ),
-    ("why", &[("why", "the project here"), ("why login", "a feature")]),
-    (
-        "session",
-        &[
-            ("session list shop", "the sessions of a project"),
-            ("session transcript login", "the conversation of the last session"),
-        ],
-    ),
-    (
-        "usage",
-        &[
-            ("usage --by model", "tokens and cost of all projects"),
-            ("usage shop -o csv", "for a spreadsheet"),
-        ],
-    ),
-    ("schema", &[("schema", "the names of the documents"), ("schema status", "one JSON Schema")]),
-    (
-        "pause",
-        &[
-            ("pause shop --why \"release today\"", "a project"),
-            ("pause --filter label.team=web --dry-run", "the runs with a label"),
-            ("pause login --wait --timeout 10m", "return when its session has ended"),
-        ],
-    ),
-    ("resume", &[("resume shop", "a project"), ("resume login", "a paused or blocked feature")]),
-    ("cancel", &[("cancel login --why \"not needed\"", "a feature"), ("cancel shop", "a project")]),
-    ("terminate", &[("terminate shop --why stuck", "kill the agents of a project")]),
-    ("signal", &[("signal login note '\"use the new API\"'", "a note to the agent")]),
-    ("steer", &[("steer login \"keep the old route\"", "a note for the next session")]),
-    ("answer", &[("answer login \"yes, both formats\"", "the question of the agent")]),
-    (
-        "approve",
-        &[
-            ("approve login", "one feature"),
-            ("approve --filter project=shop --yes", "all that wait for approval"),
-        ],
-    ),
-    ("deny", &[("deny login --why \"no tests for errors\"", "back to the agent")]),
-    (
-        "fork",
-        &[
-            ("fork login --from last", "from the last step with a commit"),
-            ("fork login --from before-failure --note \"try sqlite\"", "another way"),
-            ("fork --filter status=blocked --from start --dry-run", "only report"),
-        ],
-    ),
-    (
-        "restart",
-        &[
-            ("restart login", "a feature from the beginning"),
-            ("restart --filter status=blocked --yes", "all blocked features"),
-        ],
-    ),
-    (
-        "rollback",
-        &[
-            ("rollback shop --to login --dry-run", "the features that would be undone"),
-            ("rollback shop --to 4a7931d --yes", "the target branch, to a commit"),
-        ],
-    ),
-    ("checkpoint", &[("checkpoint login --note \"before lunch\"", "keep the current work")]),
-    ("checkpoints", &[("checkpoints login", "the steps for fork and rollback")]),
-    ("reconcile", &[("reconcile login --landed", "the effect happened")]),
-    (
-        "replay",
-        &[("replay --all", "each run of the log"), ("replay runs.jsonl", "the runs of a file")],
-    ),
-    (
-        "export",
-        &[
-            ("export --project shop -O shop.jsonl", "a project"),
-            ("export --all -O all.jsonl", "everything"),
-        ],
-    ),
-    ("import", &[("import shop.jsonl", "the runs of an export")]),
-    ("backup", &[("backup -O night.backup", "the whole log, also while it is in use")]),
-    ("restore", &[("restore night.backup --data-dir new", "into an empty data directory")]),
-    ("check", &[("check", "look for damage"), ("check --repair", "repair it")]),
-    (
-        "prune",
-        &[
-            ("prune --older-than 30d --dry-run", "only report"),
-            ("prune --older-than 12w --status passed --yes", "drop old histories"),
-        ],
-    ),
-    (
-        "doctor",
-        &[("doctor", "this machine and the project here"), ("doctor --fix", "fix what is safe")],
-    ),
-    ("demo", &[("demo /tmp/reckon", "a project with a scripted agent")]),
-    ("bench", &[("bench --quick", "a quick estimate")]),
-    (
-        "completions",
-        &[("completions bash > ~/.local/share/bash-completion/completions/longhaul", "for bash")],
-    ),
-];
-
 /// The command line with its help pages.
 pub(crate) fn command() -> Command {
     let mut command = Arguments::command().disable_help_subcommand(false);
     for (name, examples) in EXAMPLES {
-        command = command.mut_subcommand(name, |page| page.after_help(shown(examples)));
+        let page = |page: Command| {
+            let aliases = aliases(&page);
+            page.after_help(shown(examples) + &aliases)
+        };
+        command = match name.split_once(' ') {
+            Some((name, inner)) => {
+                command.mut_subcommand(name, |above| above.mut_subcommand(inner, page))
+            }
+            None => command.mut_subcommand(name, page),
+        };
     }
     let groups = groups(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}{{after-help}}"
     ))
+}
+
+/// The other names of a command.
+fn aliases(page: &Command) -> String {
+    let names: Vec<&str> = page.get_visible_aliases().collect();
+    if names.is_empty() { String::new() } else { format!("\nAliases: {}\n", names.join(", ")) }
 }
 
 fn shown(examples: &[(&str, &str)]) -> String {
@@ -269,7 +114,13 @@ mod tests {
         assert_eq!(named, names);
         assert_eq!(grouped.len(), names.len() + 1, "each command is in one group");
         let with_examples: BTreeSet<&str> = EXAMPLES.iter().map(|(name, _)| *name).collect();
-        assert_eq!(with_examples, names);
+        for page in command.get_subcommands() {
+            let name = page.get_name();
+            assert!(with_examples.contains(name), "{name}");
+            for inner in page.get_subcommands().map(Command::get_name) {
+                assert!(with_examples.contains(&*format!("{name} {inner}")), "{name} {inner}");
+            }
+        }
         let mut wrong = Vec::new();
         for (name, examples) in EXAMPLES {
             for (line, _) in *examples {
@@ -282,6 +133,21 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn the_page_of_each_command_has_its_examples_and_aliases() {
+        let mut pages: Vec<Command> = super::command().get_subcommands().cloned().collect();
+        while let Some(mut page) = pages.pop() {
+            let help = page.render_long_help().to_string();
+            let name = page.get_name();
+            assert!(help.contains("Examples:\n  longhaul "), "{name}: {help}");
+            if page.get_visible_aliases().next().is_some() {
+                assert!(help.contains(&aliases(&page)), "{name}: {help}");
+            }
+            // Rendering adds the subcommand `help` of clap.
+            pages.extend(page.get_subcommands().filter(|page| page.get_name() != "help").cloned());
+        }
     }
 
     /// The words of a line of the shell.

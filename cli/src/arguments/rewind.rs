@@ -1,7 +1,5 @@
 //! The arguments of `fork`, `restart`, `rollback` and `checkpoint`.
 
-use std::path::PathBuf;
-
 use longhaul_server::From;
 
 use super::{OneRun, Output, ProjectScope, RequestArguments, Selection, Target};
@@ -54,17 +52,14 @@ pub(crate) struct Restart {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Rollback {
-    /// The project
-    pub(crate) dir: PathBuf,
+    /// The projects: directories or ids; - reads ids from standard input
+    #[arg(value_name = "DIR|PROJECT", required_unless_present = "filters")]
+    pub(crate) targets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
     /// A commit of the target branch, or a feature: the commit at which it landed
     #[arg(long, value_name = "COMMIT|FEATURE")]
     pub(crate) to: String,
-    /// Only report the features that would be done again
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Do not ask for confirmation if several features would be done again
-    #[arg(short, long)]
-    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) asked: RequestArguments,
     /// Output format

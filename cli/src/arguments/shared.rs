@@ -49,7 +49,7 @@ pub(crate) struct Wait {
     #[arg(long, help_heading = LIMITS)]
     pub(crate) wait: bool,
     /// The most time that --wait takes; then the exit code is 3
-    #[arg(long, value_name = "AGE", requires = "wait", value_parser = duration, help_heading = LIMITS)]
+    #[arg(long, value_name = "TIME", requires = "wait", value_parser = duration, help_heading = LIMITS)]
     pub(crate) timeout: Option<std::time::Duration>,
 }
 

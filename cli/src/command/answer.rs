@@ -18,10 +18,10 @@ pub(super) async fn run(data_dir: &Path, reply: Reply) -> Result<Exit> {
     let request = reply.asked.request();
     let answer = AnswerQuestion { run, text: reply.text, request: request.clone() };
     let Answered { session, question, waits } = super::call(&client, answer).await?;
-    let when = if waits { ", when it is run again" } else { "" };
+    let done = if waits { "will be answered when its project runs next" } else { "answered" };
     match reply.output {
         Output::Table => {
-            terminal::print(format!("{session}  answered{when}"));
+            terminal::print(format!("{session}  {done}"));
             term::say(format!("its question was: {}", terminal::safe(&question)));
         }
         Output::Json => {

@@ -58,7 +58,7 @@ async fn add_feature(dir: &Path, arguments: &FeatureAdd) -> Result<Exit> {
     let project = Project::at(dir).await?;
     let path = longhaul_server::add_feature(&project.root, &feature(arguments)?)?;
     term::say(format!(
-        "added {} to {}; a Longhaul that runs takes it up at once",
+        "added {} to {}; a running Longhaul reads it at once",
         arguments.id,
         path.display()
     ));
@@ -233,8 +233,13 @@ async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange) -
     let (project, id) = in_list(dir, &arguments.id).await?;
     let asked = &arguments.asked;
     let reason = if asked.why.is_empty() { "blocked by a person" } else { &asked.why };
-    signal_project(data_dir, &project, signal::BLOCK, json!([id, reason]), asked).await?;
-    term::say(format!("{id}: blocked"));
+    let waits =
+        signal_project(data_dir, &project, signal::BLOCK, json!([id, reason]), asked).await?;
+    term::say(if waits {
+        format!("{id}: will be blocked at the next {}", advice::run(&project.root))
+    } else {
+        format!("{id}: blocked")
+    });
     Ok(Exit::Ok)
 }
 
@@ -264,20 +269,18 @@ fn known<'a>(id: &str, features: &'a [Feature], root: &Path) -> Result<&'a Featu
     features.iter().find(|feature| feature.id.as_str() == id).ok_or_else(unknown)
 }
 
+/// Returns whether the signal waits for a process that runs the project.
 async fn signal_project(
     data_dir: &Path,
     project: &Project,
     name: &str,
     payload: Value,
     asked: &RequestArguments,
-) -> Result<()> {
+) -> Result<bool> {
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
     let access = Client::reach(data_dir, term::notice).await?.ok_or_else(never)?;
     let request = asked.request();
-    super::call(
-        &access,
-        SendSignal { run: project.id.clone(), name: name.into(), payload, request },
-    )
-    .await
-    .map(drop)
+    let run = project.id.clone();
+    let send = SendSignal { run, name: name.into(), payload, request };
+    Ok(super::call(&access, send).await?.waits())
 }

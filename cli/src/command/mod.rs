@@ -24,7 +24,7 @@ pub(crate) mod terminal;
 mod watch;
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -36,7 +36,10 @@ use crate::term;
 use longhaul_server::{Client, Error, Order, Request, RequestError, advice, refuse_out_of_reach};
 
 /// Runs a command.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+pub(crate) async fn run(mut arguments: Arguments) -> Result<Exit> {
+    // Not an `env` of the argument: usage errors would show the option as a required one.
+    let variable = std::env::var_os("LONGHAUL_HOME").filter(|home| !home.is_empty());
+    arguments.data_dir = arguments.data_dir.or_else(|| variable.clone().map(PathBuf::from));
     // Commands without a log also work without a data directory.
     let command = match arguments.command {
         Command::Init(init) => return init::run(&init).await,
@@ -49,7 +52,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     };
     let data_dir = place::data_dir(arguments.data_dir.as_deref())?;
     // Without the argument, advised commands find the data directory as this one does.
-    let variable = std::env::var_os("LONGHAUL_HOME").filter(|home| !home.is_empty());
     let usual = place::data_dir(variable.as_deref().map(Path::new)).ok();
     if usual.as_ref() != Some(&data_dir) {
         term::advise_data_dir(advice::quoted(&data_dir.to_string_lossy()));

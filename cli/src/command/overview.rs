@@ -45,7 +45,11 @@ pub(super) fn table(document: &OverviewDocument) -> String {
     let cost: f64 = document.projects.iter().filter_map(|line| line.cost_usd).sum();
     let cost = if has_costs { format!(", {cost:.2} USD") } else { String::new() };
     let needy = document.projects.iter().filter(|line| line.needs_person).count();
-    let needy = if needy == 0 { String::new() } else { format!(", {needy} need a person") };
+    let needy = match needy {
+        0 => String::new(),
+        1 => ", 1 needs a person".to_owned(),
+        needy => format!(", {needy} need a person"),
+    };
     let head = format!(
         "{}{needy}: {} of {} features passed{cost}",
         terminal::counted(document.projects.len() as u64, "project"),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::terminal::counted;
 use crate::arguments::AtOnce;
 use crate::exit;
 use crate::term;
@@ -54,8 +55,9 @@ pub(super) async fn join_or_own<T>(
 pub(super) async fn change_limits(client: &Client, limits: &AtOnce) -> Result<()> {
     let Some(change) = limits.change() else { return Ok(()) };
     super::call(client, change).await?;
-    let parts = [("agents", change.agents), ("checks", change.checks)];
-    let parts = parts.iter().filter_map(|(what, most)| Some(format!("{} {what}", (*most)?)));
+    let parts = [("agent", change.agents), ("check", change.checks)];
+    let counted = |(what, most): &(&str, Option<usize>)| Some(counted((*most)? as u64, what));
+    let parts = parts.iter().filter_map(counted);
     let most = parts.collect::<Vec<_>>().join(" and ");
     term::say(format!("it runs at most {most} at once from now on"));
     Ok(())

@@ -2,28 +2,27 @@
 
 mod documents;
 mod forks;
+mod rollback;
 
 use std::path::Path;
 
 use anyhow::Result;
 use longhaul_engine::RequestedBy;
 
+use super::named;
 use super::terminal::{self, Terminal};
-use super::{named, owner};
-use crate::arguments::{self, Checkpoint, Checkpoints, Output, Restart, Rollback};
+use crate::arguments::{self, Checkpoint, Checkpoints, Output, Restart};
 use crate::document;
-use crate::exit::{Exit, operational};
-use crate::place::Project;
+use crate::exit::Exit;
 use crate::term;
 use longhaul_server::advice;
-use longhaul_server::{
-    Error, From, Gone, Limits, ListCheckpoints, RewindPoint, RollBack, RolledBack, TakeCheckpoint,
-    TakenCheckpoint,
-};
+use longhaul_server::{From, ListCheckpoints, RewindPoint, TakeCheckpoint, TakenCheckpoint};
 
 pub(super) use documents::{
     CheckpointDocument, CheckpointsDocument, ForkDocument, ForksDocument, RollbackDocument,
+    RollbacksDocument,
 };
+pub(super) use rollback::rollback;
 
 pub(super) async fn fork(data_dir: &Path, arguments: arguments::Fork) -> Result<Exit> {
     let request = arguments.asked.request();
@@ -37,51 +36,23 @@ pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit>
     forks::run(data_dir, &arguments.runs, &order, arguments.output).await
 }
 
-pub(super) async fn rollback(data_dir: &Path, arguments: Rollback) -> Result<Exit> {
-    let Project { id: project, root } = Project::at(&arguments.dir).await?;
-    let request = arguments.asked.request();
-    let to = arguments.to.clone();
-    let roll_back = RollBack { project, to, request: request.clone(), dry_run: arguments.dry_run };
-    if arguments.dry_run || !arguments.yes {
-        // Fails without a log, because owning the log would create one.
-        let client = super::reach(data_dir).await?;
-        let preview = RollBack { dry_run: true, ..roll_back.clone() };
-        let preview = super::call(&client, preview).await?;
-        drop(client);
-        if arguments.dry_run {
-            return show_rollback(preview, &arguments, &root, &request);
-        }
-        let count = preview.undone.len();
-        if count > 1 {
-            let features = preview.undone.join(", ");
-            super::confirmed(
-                &format!("undo {count} features ({features})"),
-                &format!("{count} features would be done again: {features}"),
-            )?;
-        }
-    } else {
-        drop(super::reach(data_dir).await?);
-    }
-    // The project is halted, so this process starts no agent when it owns the log.
-    let limits = Limits { agents: 1, checks: 1 };
-    let rolled_back = owner::join_or_own(data_dir, limits, async |client, _| {
-        super::call(client, roll_back.clone()).await.map_err(|error| match error.downcast_ref() {
-            Some(Error::Gone(gone)) if !matches!(gone, Gone::Before) => operational(gone),
-            _ => error,
-        })
-    });
-    let Some(rolled_back) = rolled_back.await? else { return Ok(Exit::Suspended) };
-    show_rollback(rolled_back, &arguments, &root, &request)
-}
-
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
     let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
     let request = arguments.asked.request();
     let take = TakeCheckpoint { run, note: arguments.note, request: request.clone() };
-    let TakenCheckpoint { run, number, commit } = super::call(&client, take).await?;
+    let TakenCheckpoint { run, number, commit, is_open } = super::call(&client, take).await?;
     let name = format!("checkpoint:{number}");
-    term::say(format!("{run}: kept as commit {commit}; `longhaul fork {run} --from {name}`"));
+    let fork = advice::command(["fork", run.as_str(), "--from", &*name]);
+    term::say(if is_open {
+        let cancel = advice::on("cancel", &run);
+        format!(
+            "{run}: kept as commit {commit}; {cancel} ends the run, and after its end {fork} \
+             continues from there"
+        )
+    } else {
+        format!("{run}: kept as commit {commit}; {fork} continues from there")
+    });
     match arguments.output {
         Output::Table => term::print(name),
         Output::Json => {
@@ -126,28 +97,4 @@ fn table(rows: &[RewindPoint]) -> String {
     };
     let rows: Vec<_> = rows.iter().map(row).collect();
     Terminal::here().table(&["RUN", "FROM", "POSITION", "FOR", "TIME", "COMMIT", "STEP"], &rows)
-}
-
-fn show_rollback(
-    rolled_back: RolledBack,
-    arguments: &Rollback,
-    root: &Path,
-    request: &RequestedBy,
-) -> Result<Exit> {
-    let RolledBack { to, kept, undone } = rolled_back;
-    let dry_run = arguments.dry_run;
-    let shown = if undone.is_empty() { "no feature".to_owned() } else { undone.join(", ") };
-    term::say(if dry_run {
-        format!("would be rolled back to {to}; to be done again: {shown}")
-    } else {
-        format!(
-            "rolled back to {to}; to be done again: {shown}; the old tip is kept: {kept}; {} continues from there",
-            advice::run(root)
-        )
-    });
-    if arguments.output == Output::Json {
-        let RequestedBy { by, why } = request;
-        document::print(RollbackDocument { dry_run, to, kept, undone, by, why })?;
-    }
-    Ok(Exit::Ok)
 }

@@ -18,10 +18,11 @@ use crate::document::{self, Titled};
 use crate::exit::{self, Exit};
 use crate::place::Project;
 use crate::term;
-use longhaul_server::status::StatusDocument;
+use longhaul_server::status::{ProjectState, StatusDocument};
 use longhaul_server::views::OverviewDocument;
 use longhaul_server::{Due, refuse_out_of_reach, restore_checkouts, settled};
 use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::projection::State;
 
 pub(super) use drift::lost;
 pub(super) use progress::Progress;
@@ -73,10 +74,14 @@ pub(super) async fn run(
             owner::change_limits(client, &arguments.limits).await?;
         }
         let seen = watch(client, watched, service, until).await?;
-        let overview = overview::of(client, &seen.documents).await;
-        Ok((seen, overview))
+        let mut at_end = seen.documents.clone();
+        if service.is_some() {
+            at_end.iter_mut().for_each(leave);
+        }
+        let overview = overview::of(client, &at_end).await;
+        Ok((seen, at_end, overview))
     });
-    let Some((WatchEnd { documents, due }, overview)) = seen.await? else {
+    let Some((WatchEnd { documents, due }, at_end, overview)) = seen.await? else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
@@ -91,18 +96,35 @@ pub(super) async fn run(
     }
     for document in &documents {
         if let Some((what, cause)) = document.limited_wait() {
-            let project = &document.project;
-            let waited = settled::machine_wait().as_secs();
-            let cause = super::terminal::safe(&super::status::first_line(cause));
-            let advice =
-                "fix that and repeat the command; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
-            term::say(format!(
-                "{project}: stopped after waiting {waited} s for the {what}: {cause}; {advice}"
-            ));
+            say_wait(&document.project, what, cause, due.is_some());
         }
     }
-    report(arguments.output, &documents, &overview, due)?;
+    report(arguments.output, &at_end, &overview, due)?;
     Ok(Exit::of_all(exits))
+}
+
+/// What a project waits for. `is_cut`: the command ended before the limit of the wait.
+fn say_wait(project: &str, what: &str, cause: &str, is_cut: bool) {
+    let cause = super::terminal::safe(&super::status::first_line(cause));
+    if is_cut {
+        return term::say(format!("{project}: waits for the {what}: {cause}"));
+    }
+    let waited = settled::machine_wait().as_secs();
+    let advice = "fix that and repeat the command; LONGHAUL_MACHINE_WAIT=SECONDS waits longer";
+    term::say(format!(
+        "{project}: stopped after waiting {waited} s for the {what}: {cause}; {advice}"
+    ));
+}
+
+/// The state of a project after the process that ran it.
+fn leave(document: &mut StatusDocument) {
+    document.is_running = false;
+    if document.status == ProjectState::Running {
+        document.status = ProjectState::Waiting;
+    }
+    for line in document.features.iter_mut().filter(|line| line.status == State::Running) {
+        line.status = State::Waiting;
+    }
 }
 
 /// The projects on the command line without duplicates, and the errors of the others.

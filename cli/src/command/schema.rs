@@ -28,6 +28,7 @@ documents! {
     "replay" 1 super::maintenance::ReplayDocument,
     "restore" 1 super::maintenance::RestoreDocument,
     "rollback" 1 super::rewind::RollbackDocument<'_>,
+    "rollbacks" 1 super::rewind::RollbacksDocument<'_>,
     "run" 1 super::run::RunDocument<'_>,
     "run_history" 1 super::look::HistoryDocument,
     "order" 1 super::steer::OrderDocument<'_>,

@@ -30,7 +30,10 @@ impl Service {
         let feature = origin.input.feature.id;
         let keep = Keep { project, feature, run: run.clone(), position, note, request };
         match self.git.keep_checkpoint(&keep).await? {
-            Some(Kept { number, commit, .. }) => Ok(TakenCheckpoint { run, number, commit }),
+            Some(Kept { number, commit, .. }) => {
+                let is_open = !origin.last.1.status.is_terminal();
+                Ok(TakenCheckpoint { run, number, commit, is_open })
+            }
             None => Err(RequestError::refused(format!(
                 "{run} has no work tree now: there is nothing to keep"
             ))),

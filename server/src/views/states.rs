@@ -213,8 +213,9 @@ impl View<'_> {
             () if self.owner.runs(run) => ProjectState::Running,
             () => ProjectState::Waiting,
         };
+        let need = if count == 1 { "needs" } else { "need" };
         let reason =
-            (count > 0).then(|| format!("{count} of {} projects need a person", states.len()));
+            (count > 0).then(|| format!("{count} of {} projects {need} a person", states.len()));
         Ok(RunState { state: state.into(), reason, until: until(summary) })
     }
 }

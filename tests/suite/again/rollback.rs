@@ -46,6 +46,30 @@ fn a_project_goes_back_to_where_a_feature_landed_and_on_again() {
 }
 
 #[test]
+fn projects_are_rolled_back_by_id_and_by_filter() {
+    let world = World::new(&PLANS, 0.0, "");
+    world.run().exits(0);
+    let tip = world.project.git(&["rev-parse", "main"]);
+    let id = world.id("parser", 1).split('/').next().unwrap().to_owned();
+    let by_filter =
+        ["rollback", "--filter", &format!("project={id}"), "--to", "parser", "--dry-run"];
+    world.call(&by_filter).exits(0).says("to be done again: table, shell").says("1 project");
+    let json = [&by_filter[..], &["-o", "json"]].concat();
+    let document = world.call(&json).exits(0).json();
+    assert_eq!(document["schema"], "longhaul.rollbacks/1");
+    assert_eq!(document["rollbacks"][0]["project"], json!(id));
+    world
+        .call(&["rollback", &id, "--to", "parser"])
+        .exits(2)
+        .says("2 features would be done again");
+    assert_eq!(world.project.git(&["rev-parse", "main"]), tip);
+    let several = ["rollback", &id, &world.root, "--to", "nonsense", "--yes"];
+    world.call(&several).exits(2).says("not rolled back: `nonsense` is no commit");
+    world.call(&["rollback", &id, "--to", "parser", "--yes"]).exits(0).says("rolled back to");
+    assert_eq!(world.project.landed("main"), ["parser"]);
+}
+
+#[test]
 fn a_checkout_with_changes_and_a_commit_of_elsewhere_are_refused() {
     let world = World::new(&PLANS, 0.0, "");
     rollback(&world, "parser").exits(2).says("nothing has run yet");

@@ -295,6 +295,7 @@ fn taken_back(world: &World) {
         &[
             "rollback . --to nothing",
             "rollback . --to manual --dry-run",
+            "rollback --filter project=<project> --to manual --dry-run -o json",
             "rollback . --to manual --yes --why wrong --by ann -o json",
             "rollback <place> --to manual",
         ],

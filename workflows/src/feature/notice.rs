@@ -3,12 +3,13 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, OutsideChange, RunChecks, SessionReason,
-    Tampering, UnmetNeed,
+    CheckBase, ChecksInput, ChecksReport, Evidence, OutsideChange, Problem, RunChecks,
+    SessionReason, Tampering, UnmetNeed,
 };
 use crate::finding::Finding;
+use crate::prompt;
 
-use super::Work;
+use super::{FeatureOutcome, Work};
 
 /// Runs checks, and records the files restored before them.
 pub(super) async fn checks(
@@ -25,12 +26,27 @@ pub(super) async fn checks(
     Ok(report)
 }
 
-/// Runs the feature's own checks before its first session. A check that passes here is no evidence
-/// of the work. Returns why no session can make a check pass.
-pub(super) async fn base(
+/// Why no session can succeed on a base without any work: its set-up fails, or a check of the
+/// feature cannot be run. An agent would be paid for what a person has to correct.
+pub(super) async fn unready(
     context: &mut dyn Context,
     work: &mut Work,
-) -> Result<Option<String>, Stop> {
+) -> Result<Option<FeatureOutcome>, Stop> {
+    let reason = match &work.feedback.problem {
+        Some(problem @ Problem::CheckFailed { evidence, .. }) if evidence.is_setup => {
+            Some(format!(
+                "the set-up fails without any work of an agent. {} Correct and commit it",
+                prompt::summary(problem)
+            ))
+        }
+        _ => base(context, work).await?,
+    };
+    Ok(reason.map(|reason| work.unready(reason)))
+}
+
+/// Runs the feature's own checks before its first session. A check that passes here is no evidence
+/// of the work. Returns why no session can make a check pass.
+async fn base(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     let own = &work.input.feature.checks;
     if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {
         return Ok(None);
@@ -80,6 +96,11 @@ impl Work {
         for change in changes.iter().cloned() {
             self.note_finding(Finding::Outside { change });
         }
+    }
+
+    fn unready(&self, reason: String) -> FeatureOutcome {
+        let (output, progress) = (String::new(), self.progress.clone());
+        FeatureOutcome::Blocked { reason, over_limit: None, unready: true, output, progress }
     }
 
     fn on_base(&self) -> ChecksInput {

@@ -143,6 +143,10 @@ pub enum FeatureOutcome {
         /// The resource at its limit: more of it helps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         over_limit: Option<Resource>,
+        /// No session was paid, because the set-up or a check cannot succeed before a person acts:
+        /// the next `longhaul run` tries it again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unready: bool,
         /// The end of the output of the last failed session; empty for other problems.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,

@@ -553,7 +553,8 @@ impl Work {
 
     fn blocked_with(&self, reason: String, output: String) -> FeatureOutcome {
         let progress = self.progress.clone();
-        FeatureOutcome::Blocked { reason, over_limit: self.over_limit, output, progress }
+        let over_limit = self.over_limit;
+        FeatureOutcome::Blocked { reason, over_limit, unready: false, output, progress }
     }
 
     pub(super) fn passed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {

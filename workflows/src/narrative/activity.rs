@@ -34,6 +34,7 @@ pub(super) fn task(name: &str, input: &Payload) -> String {
         Land::NAME => {
             input.read::<LandInput>().map(|land| format!("landing {}", short(&land.commit)))
         }
+        LoadBacklog::NAME => return "reading the feature list".into(),
         _ => return name.replace('_', " "),
     };
     known.unwrap_or_else(|_| name.replace('_', " "))

@@ -103,6 +103,15 @@ impl ProjectRun {
         }
     }
 
+    /// A person may have written the missing file, installed the program, or corrected the set-up
+    /// since. If not, the feature is blocked again before a session is paid.
+    pub(super) fn retry_unready(&mut self) {
+        let unready = self.records.iter().filter(|(_, record)| record.unready);
+        for id in unready.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.unblock(&id);
+        }
+    }
+
     /// The user may edit the settings at any time; an agent without a sandbox could do so too.
     fn note_settings(&mut self, settings: &Settings) {
         let during: Vec<FeatureId> = self.current.keys().cloned().collect();

@@ -146,10 +146,11 @@ impl ProjectRun {
                 self.pass(feature, ReportedPass { commit, files, checks, by_claim: claim, waits });
                 self.take_waits(waits_on_next);
             }
-            Ok(FeatureOutcome::Blocked { reason, over_limit, progress, .. }) => {
+            Ok(FeatureOutcome::Blocked { reason, over_limit, unready, progress, .. }) => {
                 self.note_progress(feature, &progress);
                 self.block_if_in_progress(feature, reason);
-                self.record(feature).over_limit = over_limit;
+                let record = self.record(feature);
+                (record.over_limit, record.unready) = (over_limit, unready);
             }
             Err(reason) => self.block_if_in_progress(feature, reason),
         }

@@ -73,6 +73,7 @@ pub struct Snapshot {
 
 /// The state of a feature that is not simply pending.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Record {
     pub(super) state: FeatureState,
     /// The number of its last run, including runs of an earlier feature with its id.
@@ -100,6 +101,9 @@ pub(super) struct Record {
     /// The resource at its limit, if it is blocked by that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) over_limit: Option<Resource>,
+    /// It is blocked by a set-up or a check that could not succeed before a person acts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) unready: bool,
     /// What its runs have used since it last passed, without those that a fork replaced.
     #[serde(default, skip_serializing_if = "Resources::is_zero")]
     pub(super) used: Resources,
@@ -362,6 +366,7 @@ impl ProjectRun {
         if self.gone.contains_key(id) || restore(&mut self.backlog, id, &state).is_ok() {
             let record = self.record(id);
             record.over_limit = None;
+            record.unready = false;
             let has_passed = state == FeatureState::Passed;
             record.state = state;
             if !has_passed {

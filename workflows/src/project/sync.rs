@@ -26,6 +26,7 @@ impl ProjectRun {
         self.load(context).await?;
         if then == AfterSync::GoOn {
             self.halted = None;
+            self.retry_unready();
             self.admissions.hurry();
         }
         self.synced = id;

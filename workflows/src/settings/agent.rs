@@ -302,6 +302,11 @@ impl AgentSettings {
         driver.into_iter().chain(self.command.clone()).chain(self.model.clone()).collect()
     }
 
+    /// The setting that names its program.
+    pub fn program_key(&self) -> &'static str {
+        if self.command.is_empty() { "driver" } else { "command" }
+    }
+
     /// The access of a session to network and files.
     pub fn confinement(&self) -> Confinement {
         Confinement {

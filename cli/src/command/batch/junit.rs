@@ -102,10 +102,10 @@ async fn output(client: &Client, project: &str, feature: &FeatureLine) -> String
 
 fn case(project: &ProjectReport, feature: &FeatureLine, facts: &Facts) -> TestCase {
     let reason = feature.reason.as_deref().unwrap_or_default();
-    let first = match reason.lines().next().unwrap_or_default() {
-        "" => feature.status.as_str(),
-        first => first,
-    };
+    let status = feature.status.as_str();
+    let explained = || facts.output.lines().next().map(|line| format!("{status}: {line}"));
+    let first = reason.lines().next().filter(|line| !line.is_empty()).map(str::to_owned);
+    let first = first.or_else(explained).unwrap_or_else(|| status.to_owned());
     let text = if facts.output.is_empty() { reason } else { &facts.output };
     let status = if feature.passes {
         TestCaseStatus::success()

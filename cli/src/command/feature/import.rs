@@ -84,6 +84,10 @@ fn bytes(file: &Path, name: &str) -> Result<Vec<u8>> {
             Err(usage(format!("{name} is longer than {LONGEST} bytes")))
         };
     }
+    if file.is_dir() {
+        let advice = "name the file of the backlog";
+        return Err(usage(format!("{name} is a directory: {advice}")));
+    }
     let content = placed::read(file, Links::Followed, LONGEST);
     content
         .map_err(usage)?

@@ -109,7 +109,8 @@ fn facts(terminal: Terminal, document: &DescribeDocument) -> String {
     let took = run.ended_at.map(|ended_at| {
         format!("{} (took {})", terminal::time(ended_at), terminal::span(ended_at - run.started_at))
     });
-    let gone = document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: gone"));
+    let gone =
+        document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: only the last is kept"));
     let history = format!("{} events{}", document.events, gone.unwrap_or_default());
     let lines = [
         ("Run", Some(run.header.id().to_owned())),

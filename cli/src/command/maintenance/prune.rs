@@ -91,7 +91,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
             "the log itself gets smaller when it is opened next, after the process that runs it has ended",
         );
     } else if shrinks {
-        term::say(format!("the log itself takes {log_bytes} bytes, {before} bytes before"));
+        term::say(format!("the log itself took {before} bytes, {log_bytes} bytes now"));
     }
     if let Some(problem) = problem {
         term::say(format!("longhaul: {problem}"));

@@ -50,6 +50,8 @@ pub(super) struct RefusedFork {
 /// The result of a rollback.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::command) struct RollbackDocument<'a> {
+    /// The id of the project.
+    pub(super) project: String,
     /// Whether it was a dry run.
     pub(super) dry_run: bool,
     /// The commit of the target branch.
@@ -62,6 +64,26 @@ pub(in crate::command) struct RollbackDocument<'a> {
     pub(super) by: &'a str,
     /// The reason; may be empty.
     pub(super) why: &'a str,
+}
+
+/// The rollbacks of several projects.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::command) struct RollbacksDocument<'a> {
+    /// Whether it was a dry run.
+    pub(super) dry_run: bool,
+    /// The projects that were rolled back.
+    pub(super) rollbacks: Vec<RollbackDocument<'a>>,
+    /// The projects that were not rolled back.
+    pub(super) refused: Vec<RefusedRollback>,
+}
+
+/// A project that was not rolled back.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct RefusedRollback {
+    /// The id of the project.
+    pub(super) project: String,
+    /// Why.
+    pub(super) reason: String,
 }
 
 /// A recorded work tree.

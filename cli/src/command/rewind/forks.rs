@@ -101,10 +101,15 @@ fn say(forked: &Forked, dry_run: bool) {
     }
     let on = commit
         .as_ref()
-        .map_or_else(|| "with a fresh work tree".into(), |commit| format!("on commit {commit}"));
+        .map_or_else(|| "in a new work tree".into(), |commit| format!("on commit {commit}"));
     let continues = if dry_run { "would continue" } else { "continues" };
     let how = if dry_run { "" } else { "; `longhaul run` continues it if no process runs it now" };
-    term::say(format!("{run}: {continues} from {origin}@{position} {on}{how}"));
+    let from = if *position == 0 {
+        format!("the beginning of {origin}")
+    } else {
+        format!("{origin}@{position}")
+    };
+    term::say(format!("{run}: {continues} from {from} {on}{how}"));
     if !invalidates.is_empty() {
         term::say(format!("{run}: checks run again: {}", invalidates.join(", ")));
     }

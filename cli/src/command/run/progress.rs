@@ -8,6 +8,7 @@ use crate::live::Live;
 use crate::term;
 use longhaul_server::Client;
 use longhaul_server::status::{FeatureLine, StatusDocument};
+use longhaul_workflows::projection::State;
 
 /// The last shown state of each feature of each project.
 pub(in crate::command) struct Progress {
@@ -96,6 +97,10 @@ fn is_untouched(line: &FeatureLine) -> bool {
 fn sentence(line: &FeatureLine) -> String {
     let detail = if line.passes { None } else { line.remark().or_else(|| line.step.clone()) };
     match detail {
+        // The sentence says it already.
+        Some(detail) if line.status == State::Waiting && detail.starts_with("waits ") => {
+            safe(&first_line(&detail))
+        }
         Some(detail) => format!("{}: {}", line.status, safe(&first_line(&detail))),
         None => line.status.to_string(),
     }

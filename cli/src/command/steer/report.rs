@@ -124,7 +124,7 @@ impl Line {
         let name = self.name();
         match &self.outcome {
             Outcome::Delivered if self.waits => {
-                format!("{name}  {}, when it is run again", order.done())
+                format!("{name}  will be {} when its project runs next", order.done())
             }
             Outcome::Delivered => format!("{name}  {}", order.done()),
             Outcome::WouldDeliver => format!("{name}  would be {}", order.done()),

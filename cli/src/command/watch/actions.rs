@@ -34,8 +34,11 @@ async fn perform(data_dir: &Path, action: Action) -> Result<Update> {
             let steer =
                 Steer { target: target.clone(), order: order.clone(), request, dry_run: false };
             let delivered = super::super::call(&client, steer).await?;
-            let when = if delivered.waits() { ", when it is run again" } else { "" };
-            Update::Message(format!("{target} {}{when}", order.done()))
+            Update::Message(if delivered.waits() {
+                format!("{target} will be {} when its project runs next", order.done())
+            } else {
+                format!("{target} {}", order.done())
+            })
         }
         Action::ListSteps(target) => {
             let list = ListCheckpoints { target: target.clone() };

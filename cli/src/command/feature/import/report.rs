@@ -53,7 +53,7 @@ impl<'a> Report<'a> {
                 format!("would add {} to {list}; nothing was written", features(added))
             }
             (added, _, _) => format!(
-                "added {} to {list}; a Longhaul that runs takes them up at once",
+                "added {} to {list}; a running Longhaul reads them at once",
                 features(added)
             ),
         };

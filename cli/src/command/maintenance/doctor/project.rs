@@ -39,10 +39,7 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
     findings.extend(obstacle.map(|obstacle| {
         Finding::warning("progress file", obstacle, "its entries are kept and appended then")
     }));
-    // Another check reports a git that fails.
-    let filters = git::filters_in_force(&project.root).await.unwrap_or_default();
-    let filter = |(what, advice)| Finding::warning("git filters", what, advice);
-    findings.extend(filters.into_iter().map(filter));
+    findings.extend(checkout(&project.root).await);
     findings.extend(partial_clone(&project.root).await);
     findings.extend(locks(data_dir, &project.root, fix).await);
     findings
@@ -86,6 +83,14 @@ async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
     (!status.root.is_empty()).then_some(status.root)
 }
 
+/// What agents do not see, and what keeps finished work from landing. Other checks report settings
+/// that cannot be read, and a git that fails.
+async fn checkout(root: &Path) -> Vec<Finding> {
+    let Ok(loaded) = longhaul_activities::project::load(root).await else { return Vec::new() };
+    let notes = git::preflight(root, &loaded).await.unwrap_or_default();
+    notes.into_iter().map(|(what, advice)| Finding::warning("checkout", what, advice)).collect()
+}
+
 async fn settings(root: &Path) -> Vec<Finding> {
     let loaded = match longhaul_activities::project::load(root).await {
         Ok(loaded) => loaded,
@@ -115,7 +120,8 @@ async fn agent(root: &Path, agent: &AgentSettings) -> Vec<Finding> {
         return vec![Finding::problem("agent", "none is set", advice)];
     };
     if let Some(problem) = found.problem {
-        let advice = "install it, or correct `command` under [agent] in longhaul.toml";
+        let key = agent.program_key();
+        let advice = format!("install it, or correct `{key}` under [agent] in longhaul.toml");
         return vec![Finding::problem("agent", format!("`{program}` {problem}"), advice)];
     }
     let version = found.version.map(|version| format!(", version {version}")).unwrap_or_default();
