@@ -9,6 +9,7 @@ use longhaul_workflows::project::ProjectWorkflow;
 
 use super::documents::{RefusedRollback, RollbackDocument, RollbacksDocument};
 use crate::arguments::{Filter, Output, Rollback};
+use crate::command::selection::Reach;
 use crate::command::steer::read_names;
 use crate::command::terminal::counted;
 use crate::command::{call, confirmed, named, owner, reach, selection};
@@ -98,7 +99,7 @@ async fn targets(client: &Client, arguments: &Rollback, names: &[String]) -> Res
     if !filters.iter().any(|filter| matches!(filter, Filter::Kind(_) | Filter::Feature(_))) {
         filters.push(Filter::Kind(ProjectWorkflow::NAME.to_owned()));
     }
-    let runs = selection::select(client, &filters).await?;
+    let runs = selection::select(client, &filters, Reach::All).await?;
     let of_projects = runs
         .iter()
         .filter(|run| [ProjectWorkflow::NAME, FeatureWorkflow::NAME].contains(&&*run.workflow));

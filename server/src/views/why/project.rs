@@ -85,8 +85,8 @@ fn overall(document: &StatusDocument, held: &[&FeatureLine], stopped: &[&Feature
             let more = needed.len().saturating_sub(NAMED);
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
             let is_all = passed + needed.len() >= total;
-            let waits = if is_all { "the others are" } else { "the rest waits for" };
-            let text = format!("It needs a person: {count}, and {waits} {first}{more}.");
+            let rest = if is_all { "; not passed:" } else { ", and the rest waits for" };
+            let text = format!("It needs a person: {count}{rest} {first}{more}.");
             Reason::of(Kind::Blocked, text).with_features(needed)
         }
         ProjectState::Done => Reason::of(Kind::Done, format!("It is done: {count}.")),
