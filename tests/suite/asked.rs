@@ -52,9 +52,11 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
             .iter()
             .find(|line| line["id"] == feature)
             .unwrap();
+        // An answer that is pending is no longer needed.
+        let is_answered = ["approve", "deny"].contains(&what);
         assert_eq!(
             (&line["pending"][0]["what"], &line["needs_person"]),
-            (&what.into(), &true.into()),
+            (&what.into(), &(!is_answered).into()),
             "{status:#}"
         );
     }

@@ -29,7 +29,7 @@ fn sessions_that_were_cut_off_are_counted() {
     run.exits(1);
     assert_eq!(
         (&line(&world, "parser")["sessions"], &line(&world, "parser")["status"]),
-        (&2.into(), &"blocked".into())
+        (&2.into(), &"cancelled".into())
     );
 }
 

@@ -13,7 +13,7 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
     world.id = world.project.git(&["config", "longhaul.id"]);
     let run = format!("{}/parser/1", world.id);
     let said = world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]);
-    said.exits(0).says("8 runs pruned").says("the log itself takes");
+    said.exits(0).says("8 runs pruned").says("the log itself took");
     let verbs: [&[&str]; 9] = [
         &["fork", "_", "--from", "start"],
         &["fork", "_", "--from", "session:1"],
@@ -41,7 +41,7 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
         .says("skipped, nothing is left to replay")
         .says("8 pruned");
     world.longhaul.call(&["list"]).exits(0).says("blocked").says("passed");
-    world.longhaul.call(&["describe", &run]).exits(0).says("gone");
+    world.longhaul.call(&["describe", &run]).exits(0).says("only the last is kept");
     world.longhaul.call(&["why", &run]).exits(0).says("It was given up: the gates failed");
     world.longhaul.call(&["feature", "unblock", "parser", "--dir", &world.root]).exits(0);
     world.longhaul.call(&["run", &world.root]).exits(1);

@@ -15,6 +15,7 @@ use crate::session::{
 
 use super::Work;
 use crate::note::Note;
+use crate::resources::Resources;
 use crate::settings::Driver;
 
 /// How long a successor may take to acknowledge its package.
@@ -27,22 +28,40 @@ struct Hosted<'a> {
     owner: RunId,
     /// The sessions that have not ended.
     open: BTreeSet<RunId>,
+    /// The report of the owner, if it ended by itself.
+    report: Option<SessionReport>,
 }
 
-/// Runs a session, and those that it hands its work to; returns the report of the last one.
+/// The end of the sessions of one try.
+pub(super) enum Hosting {
+    /// The report of the last one.
+    Ended(SessionReport),
+    /// The feature was cancelled. The last session may have ended by itself before that was known.
+    Cancelled(Option<SessionReport>),
+}
+
+/// Runs a session, and those that it hands its work to.
 pub(super) async fn run(
     context: &mut dyn Context,
     work: &mut Work,
     first: RunId,
-) -> Result<SessionReport, Stop> {
-    let mut hosted = Hosted { work, owner: first, open: BTreeSet::new() };
-    let report = hosted.run(context).await;
-    if matches!(report, Err(Stop::Cancelled)) {
-        for session in hosted.open.clone() {
-            hosted.end(context, &session, "its feature is cancelled").await?;
+) -> Result<Hosting, Stop> {
+    let mut hosted = Hosted { work, owner: first, open: BTreeSet::new(), report: None };
+    let hosting = match hosted.run(context).await {
+        Ok(report) => Hosting::Ended(report),
+        Err(Stop::Cancelled) => {
+            for session in hosted.open.clone() {
+                hosted.end(context, &session, "its feature is cancelled").await?;
+            }
+            Hosting::Cancelled(hosted.report)
         }
+        Err(stop) => return Err(stop),
+    };
+    if work.input.settings.agent.driver == Driver::Api {
+        // Its sessions have reported to the project themselves.
+        work.used = Resources::default();
     }
-    report
+    Ok(hosting)
 }
 
 impl Hosted<'_> {
@@ -101,7 +120,9 @@ impl Hosted<'_> {
             && self.open.remove(run)
             && let Outcome::Completed(report) = outcome
         {
-            self.work.spend(&report.read()?);
+            let report: SessionReport = report.read()?;
+            self.work.spend(&report);
+            self.report = (*run == self.owner).then_some(report);
         }
         Ok(received)
     }

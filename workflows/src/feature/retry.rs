@@ -3,12 +3,13 @@
 
 use longhaul_engine::{Activity, Context, ContextExt, Stop};
 
-use crate::contracts::{Problem, RefreshWorktree, RunSetup, Seal, SessionEnding, SessionReason};
-use crate::resources::Resources;
-use crate::settings::Driver;
+use crate::contracts::{
+    Problem, RefreshWorktree, RunSetup, Seal, SessionEnding, SessionReason, SessionReport,
+};
 
 use super::admission::{self, SessionPermit, SessionResult};
-use super::{Stage, Work, claim, hosted, notice};
+use super::hosted::{self, Hosting};
+use super::{Stage, Work, claim, notice};
 
 /// The result of a try.
 pub(super) enum Try {
@@ -174,14 +175,10 @@ async fn landed(
 async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     work.begin_session(context).await?;
     let id = work.granted.take().expect("a session is granted before it begins");
-    let session = match hosted::run(context, work, id).await {
-        Err(Stop::Cancelled) => return Err(cut_off(context, work).await),
-        session => session?,
+    let session = match hosted::run(context, work, id).await? {
+        Hosting::Ended(session) => session,
+        Hosting::Cancelled(session) => return Err(cut_off(context, work, session).await),
     };
-    if work.input.settings.agent.driver == Driver::Api {
-        // Its sessions have reported to the project themselves.
-        work.used = Resources::default();
-    }
     if matches!(session.ending, SessionEnding::NotStarted { .. }) {
         work.take_no_session(&session);
         admission::report(context, work, SessionResult::of(&session, false)).await?;
@@ -213,13 +210,23 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     Ok(Try::Passed(sealed.commit))
 }
 
-/// Seals what a cancelled session has left, for the next run. Work that cannot be sealed stays in
-/// the tree; the next run rescues it.
-async fn cut_off(context: &mut dyn Context, work: &Work) -> Stop {
+/// Seals the work of a session whose feature was cancelled, for the next run. Work that cannot be
+/// sealed stays in the tree; the next run rescues it.
+async fn cut_off(
+    context: &mut dyn Context,
+    work: &mut Work,
+    session: Option<SessionReport>,
+) -> Stop {
+    let done = session.filter(|session| session.ending == SessionEnding::ClaimsDone);
     let step = format!("session {}, cancelled", work.progress.sessions);
-    match context.call::<Seal>(work.seal_as(&step)).await {
-        Ok(_) | Err(Stop::Failed(_)) => Stop::Cancelled,
-        Err(stop) => stop,
+    let seal = done.as_ref().map_or_else(|| work.seal_as(&step), |session| work.seal(session));
+    match (context.call::<Seal>(seal).await, done) {
+        (Ok(_), Some(_)) => {
+            let result = SessionResult::Worked { done: true };
+            admission::report(context, work, result).await.err().unwrap_or(Stop::Cancelled)
+        }
+        (Ok(_) | Err(Stop::Failed(_)), _) => Stop::Cancelled,
+        (Err(stop), _) => stop,
     }
 }
 
