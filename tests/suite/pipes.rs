@@ -30,21 +30,20 @@ fn a_verb_at_the_end_of_a_pipe_lets_the_others_have_the_log() {
 
 #[test]
 fn nobody_waits_for_an_answer_of_a_person() {
-    let world = finished();
-    let filter = format!("project={}", world.project_id());
-    let all = ["--filter", &filter, "--filter", "status=passed"];
-    let mut asked =
-        world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
+    let plans = [plain("parser", &[], 1), plain("table", &[], 1)];
+    let world = World::with_settings(&plans, 0.0, "[merge]\napproval = true\n");
+    world.run().exits(3);
+    let pause = ["pause", "--filter", "kind=feature"];
+    let mut asked = world.longhaul.on_terminal(&pause, 80);
     asked.until_shows("runs? [y/N]");
     world.call("list").exits(0);
     asked.types("n");
     assert!(asked.exits(2).contains("nothing was changed"));
-    let mut asked =
-        world.longhaul.on_terminal(&[&["signal"], &all[..], &["note", "\"1\""]].concat(), 80);
+    let mut asked = world.longhaul.on_terminal(&pause, 80);
     asked.until_shows("[y/N]");
     world.call("list").exits(0);
     asked.types("y");
-    asked.exits(2);
+    assert!(asked.exits(0).contains("will be paused"));
 }
 
 #[test]

@@ -89,7 +89,10 @@ async fn targets(client: &Client, arguments: &Rollback, names: &[String]) -> Res
             let Project { id, root } = Project::at(Path::new(name)).await?;
             found.push(Target { project: id, root });
         } else {
-            found.push(known(client, named::project(client, name).await?).await?);
+            let project = named::project(client, name)
+                .await
+                .map_err(|error| usage(format!("there is no directory {name}, and {error:#}")))?;
+            found.push(known(client, project).await?);
         }
     }
     let mut filters = arguments.selection.filters.clone();
