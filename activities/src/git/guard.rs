@@ -173,7 +173,7 @@ fn is_as(path: &Path, entry: &Entry) -> bool {
 /// Compares a file piece by piece: a list of a large project is compared before each check.
 fn has_content(path: &Path, expected: &[u8]) -> io::Result<bool> {
     let mut file = fs::File::open(path)?;
-    let mut buffer = vec![0; 256 * 1024];
+    let mut buffer = vec![0; expected.len().clamp(1, 256 * 1024)];
     for piece in expected.chunks(buffer.len()) {
         let found = &mut buffer[..piece.len()];
         file.read_exact(found)?;
