@@ -6,7 +6,7 @@ use std::path::Path;
 use longhaul_engine::Failure;
 use longhaul_workflows::contracts::LoadedBacklog;
 
-use super::checkout::{named, uncommitted};
+use super::checkout::{SET_ASIDE, named, uncommitted};
 use super::command::Git;
 use super::filters::filters_in_force;
 use super::names::{OWN_DIR, PROGRESS_FILE};
@@ -43,7 +43,7 @@ async fn changed(root: &Path, loaded: &LoadedBacklog) -> Result<Option<(String, 
              waits on `longhaul/next`",
             root.display()
         );
-        (what, "commit or stash them".to_owned())
+        (what, SET_ASIDE.to_owned())
     }))
 }
 
