@@ -26,6 +26,7 @@ use crate::checks::SetUp;
 use crate::confine::{Places, describe, sandbox};
 use crate::git::{GitHandlers, Wanted, WorkTree};
 use crate::machine::{self, Operation};
+use crate::model::Limiter;
 use crate::process::{Environment, Finished, Limits, Runner, Sandbox, Spec, Supervisor};
 use crate::project;
 
@@ -54,6 +55,7 @@ const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
     setup: SetUp,
+    limiter: Limiter,
 }
 
 impl SessionHandler {
@@ -62,8 +64,9 @@ impl SessionHandler {
         data_dir: impl AsRef<std::path::Path>,
         supervisor: Supervisor,
         git: GitHandlers,
+        limiter: Limiter,
     ) -> Self {
-        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
+        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git }, limiter }
     }
 
     /// Ends the processes of an interrupted session, and keeps its uncommitted work under the
@@ -256,7 +259,7 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(report) = files.report() {
             return Ok(report);
         }
-        self.wait_for_provider(&input)?;
+        self.wait_for_provider(&input, attempt)?;
         let conversation = files.conversation().or_else(|| recorded_conversation(attempt));
         let is_paused = conversation.as_ref().is_some_and(|kept| kept.is_paused);
         let rescued = if files.exist() && !is_paused {
