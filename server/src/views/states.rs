@@ -242,6 +242,13 @@ fn completed(workflow: &str, last: Option<EventKind>) -> RunState {
             Ok(SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason }) => {
                 RunState::of(State::Failed, Some(reason))
             }
+            // Only the gates of its feature decide whether that is so.
+            Ok(SessionEnding::ClaimsDone) => {
+                RunState::of(State::Passed, Some("the agent claims that the work is done".into()))
+            }
+            Ok(SessionEnding::ContextFull) => {
+                RunState::of(State::Passed, Some("the context is full".into()))
+            }
             _ => passed,
         },
         _ => passed,
