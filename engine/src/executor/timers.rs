@@ -2,14 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use tokio::sync::Notify;
 
 use crate::id::RunId;
-
-use super::Shared;
 
 type Heap = BinaryHeap<Reverse<(DateTime<Utc>, RunId)>>;
 
@@ -18,7 +16,7 @@ type Heap = BinaryHeap<Reverse<(DateTime<Utc>, RunId)>>;
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: Mutex<Heap>,
-    changed: Notify,
+    pub(super) changed: Notify,
 }
 
 impl Timers {
@@ -27,36 +25,15 @@ impl Timers {
         self.changed.notify_one();
     }
 
-    fn next(&self) -> Option<DateTime<Utc>> {
+    pub(super) fn next(&self) -> Option<DateTime<Utc>> {
         self.heap.lock().unwrap_or_else(PoisonError::into_inner).peek().map(|Reverse((at, _))| *at)
     }
 
-    fn take_due(&self, now: DateTime<Utc>) -> Option<RunId> {
+    pub(super) fn take_due(&self, now: DateTime<Utc>) -> Option<RunId> {
         let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
         if heap.peek().is_some_and(|Reverse((at, _))| *at <= now) {
             return heap.pop().map(|Reverse((_, run))| run);
         }
         None
-    }
-}
-
-/// Wakes runs when their time has come, until the engine stops.
-pub(super) async fn keep_time(shared: Arc<Shared>) {
-    loop {
-        while let Some(run) = shared.timers.take_due(shared.clock.now()) {
-            shared.wake(run);
-        }
-        let next = shared.timers.next();
-        let time = async {
-            match next {
-                Some(next) => shared.clock.sleep_until(next).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = time => {}
-            () = shared.timers.changed.notified() => {}
-            () = shared.stopped() => return,
-        }
     }
 }

@@ -2,8 +2,6 @@
 //! commit, so that the removal of a message and the values published because of it become visible
 //! together.
 
-use chrono::{DateTime, Utc};
-
 use crate::context::Stop;
 use crate::event::{Event, EventKind, Message};
 use crate::id::MessageSeq;
@@ -11,23 +9,10 @@ use crate::payload::Payload;
 use crate::store::Commit;
 
 use super::activation::Activation;
+use super::unwritten::Unwritten;
 
 /// The most events held for the next commit, which bounds its size.
 const UNWRITTEN_MAX: usize = 256;
-
-/// Events of the next commit. If the activation ends first, the next activation decides them again.
-#[derive(Debug, Default)]
-pub(super) struct Unwritten {
-    events: Vec<(DateTime<Utc>, EventKind)>,
-    consumed: Vec<MessageSeq>,
-    published: Vec<(String, Option<Payload>)>,
-}
-
-impl Unwritten {
-    pub(super) fn is_empty(&self) -> bool {
-        self.events.is_empty()
-    }
-}
 
 impl Activation {
     /// Appends events. When this returns, they are durable; if it fails, this activation is over.

@@ -8,10 +8,11 @@ use tokio::sync::mpsc;
 
 use crate::context::Stop;
 use crate::id::RunId;
-use crate::local::{Activation, Inbox, Retirement};
 use crate::store::{Creation, StoreError};
 
-use super::Shared;
+use super::activation::{Activation, Retirement};
+use super::inbox::Inbox;
+use super::shared::Shared;
 
 /// How an activation ended.
 enum End {

@@ -8,39 +8,26 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::activity::{Attempt, ErasedHandler, Probe, Worker};
 use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::id::{RunId, Slot};
+use crate::id::Slot;
 use crate::payload::Payload;
 use crate::policy::Policy;
 
 /// How long a handler may take to end after cancellation, before it is dropped.
 pub(super) const GRACE: Duration = Duration::from_secs(30);
 
-/// An event that an attempt emits to live views.
-#[derive(Debug, Clone)]
-pub struct Emitted {
-    /// The run that called.
-    pub run: RunId,
-    /// The call.
-    pub slot: Slot,
-    /// The event.
-    pub event: Payload,
-}
-
 /// The worker of an attempt in this process.
 pub(super) struct LocalWorker {
-    pub(super) run: RunId,
     pub(super) slot: Slot,
     pub(super) cancel: watch::Receiver<bool>,
     pub(super) clock: Arc<dyn Clock>,
     /// The last heartbeat, in milliseconds since 1970.
     pub(super) alive: AtomicI64,
     pub(super) progress: mpsc::UnboundedSender<(Slot, Payload)>,
-    pub(super) emitted: broadcast::Sender<Arc<Emitted>>,
 }
 
 #[async_trait]
@@ -51,11 +38,6 @@ impl Worker for LocalWorker {
 
     fn record_progress(&self, details: Payload) {
         let _ = self.progress.send((self.slot, details));
-    }
-
-    fn emit(&self, event: Payload) {
-        let _ =
-            self.emitted.send(Arc::new(Emitted { run: self.run.clone(), slot: self.slot, event }));
     }
 
     fn is_cancelled(&self) -> bool {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::broadcast;
@@ -13,13 +12,14 @@ use crate::clock::Clock;
 use crate::context::{EngineError, Stop};
 use crate::event::{Cause, Event, EventKind, MessageBody, Outcome, RequestedBy};
 use crate::id::RunId;
-use crate::local::{Emitted, Prefetch, Share};
 use crate::payload::Payload;
 use crate::store::{Commit, Creation, Delivery, EventLog, StoreError};
 use crate::summary::{Status, Summary};
 use crate::workflow::Workflows;
 
-use super::{Shared, timers};
+use super::drive::drive;
+use super::pools::Share;
+use super::shared::{Change, Options, Shared};
 
 /// The parts of an engine.
 pub struct Parts {
@@ -35,44 +35,6 @@ pub struct Parts {
     pub options: Options,
 }
 
-/// The limits of an engine.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The slots of each pool. A pool without an entry has no limit.
-    pub pools: Vec<(String, usize)>,
-    /// The pools whose calls prepare those of another pool.
-    pub prefetch: Vec<Prefetch>,
-    /// The most runs that wait in memory; a further run leaves it at once.
-    pub resident_waiting: usize,
-    /// How long a run waits in memory before it leaves it.
-    pub idle: Duration,
-    /// The runs to adopt: `"a"` is the run `a` and all below it (`a/…`), the empty string is every
-    /// run. Messages to other runs stay in their mailboxes until they are adopted.
-    pub adopted: Vec<String>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            pools: Vec::new(),
-            prefetch: Vec::new(),
-            resident_waiting: 1000,
-            idle: Duration::from_secs(10),
-            adopted: vec![String::new()],
-        }
-    }
-}
-
-/// A change of one run: events were just made durable, a message was put into its mailbox, or it
-/// became stuck in this process or was freed.
-#[derive(Debug, Clone)]
-pub struct Change {
-    /// The run.
-    pub run: RunId,
-    /// The events, in order; empty for a message or a stuck run.
-    pub events: Vec<Event>,
-}
-
 /// An engine that owns a log. Cheap to clone; dropping the last handle does not stop it,
 /// [`Engine::stop`] does.
 #[derive(Clone)]
@@ -81,9 +43,13 @@ pub struct Engine(Arc<Shared>);
 impl Engine {
     /// Opens an engine on a log and adopts the runs that its options name.
     pub async fn open(parts: Parts) -> Result<Self, StoreError> {
-        let shared =
-            Shared::new(parts.store, parts.workflows, parts.handlers, parts.clock, parts.options);
-        tokio::spawn(timers::keep_time(Arc::clone(&shared)));
+        let Parts { store, workflows, handlers, clock, options } = parts;
+        // Driving a run needs the shared state, which drives new runs: so it is passed in.
+        let drive = |shared, run, inbox, creation| {
+            tokio::spawn(drive(shared, run, inbox, creation));
+        };
+        let shared = Shared::new(store, workflows, handlers, clock, options, drive);
+        tokio::spawn(keep_time(Arc::clone(&shared)));
         let engine = Self(shared);
         for root in engine.0.options.adopted.clone() {
             engine.adopt(&root).await?;
@@ -225,11 +191,6 @@ impl Engine {
         self.0.changes.subscribe()
     }
 
-    /// Subscribes to emitted live events. A reader that lags receives the number of missed events.
-    pub fn emitted(&self) -> broadcast::Receiver<Arc<Emitted>> {
-        self.0.emitted.subscribe()
-    }
-
     /// The runs that are stuck in this process, with the reasons.
     pub fn stuck(&self) -> BTreeMap<RunId, Stop> {
         self.0.stuck().clone()
@@ -285,5 +246,26 @@ impl Client for Engine {
 
     async fn published(&self, run: &RunId) -> Result<BTreeMap<String, Payload>, EngineError> {
         self.0.store.published(run).await.map_err(EngineError::new)
+    }
+}
+
+/// Wakes runs when their time has come, until the engine stops.
+pub(super) async fn keep_time(shared: Arc<Shared>) {
+    loop {
+        while let Some(run) = shared.timers.take_due(shared.clock.now()) {
+            shared.wake(run);
+        }
+        let next = shared.timers.next();
+        let time = async {
+            match next {
+                Some(next) => shared.clock.sleep_until(next).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = time => {}
+            () = shared.timers.changed.notified() => {}
+            () = shared.stopped() => return,
+        }
     }
 }

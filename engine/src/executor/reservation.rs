@@ -4,10 +4,10 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use crate::local::Inbox;
 use crate::store::Creation;
 
-use super::Shared;
+use super::inbox::Inbox;
+use super::shared::Shared;
 
 /// Held until the creation is durable: messages to the run arrive in its inbox. Dropping it
 /// releases the run.

@@ -11,14 +11,14 @@ use crate::event::{Cause, Event, EventKind, Message, MessageBody, Outcome};
 use crate::id::{Position, RunId, Slot};
 use crate::payload::Payload;
 use crate::replay::Replay;
-use crate::runtime::Shared;
 use crate::store::{Creation, Delivery, StoreError};
 use crate::summary::{Status, Summary};
 use crate::verb::Verb;
 use crate::workflow::Ending;
 
 use super::inbox::Inbox;
-use super::write::Unwritten;
+use super::shared::Shared;
+use super::unwritten::Unwritten;
 
 /// Why an activation ends before its run does.
 #[derive(Debug, Clone)]

@@ -206,13 +206,11 @@ impl Activation {
         let run = self.run.clone();
         let slot = batch.slot(index);
         let worker = Arc::new(LocalWorker {
-            run: run.clone(),
             slot,
             cancel,
             clock: Arc::clone(&self.shared.clock),
             alive: AtomicI64::default(),
             progress: self.records.clone(),
-            emitted: self.shared.emitted.clone(),
         });
         let progress = batch.states[index].progress.clone();
         (Attempt { run, slot, number, progress, worker: worker.clone() }, worker)

@@ -3,21 +3,62 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::sync::{broadcast, watch};
 
 use crate::activity::Handlers;
 use crate::clock::Clock;
 use crate::context::Stop;
-use crate::event::{Message, Outcome};
+use crate::event::{Event, Outcome};
 use crate::id::RunId;
-use crate::local::{Emitted, Inbox, Pools};
-use crate::store::{Commit, Committed, Creation, Delivery, EventLog, StoreError};
+use crate::store::{Creation, EventLog, StoreError};
 use crate::workflow::Workflows;
 
-use super::engine::{Change, Options};
-use super::reservation::Reservation;
+use super::inbox::Inbox;
+use super::pools::{Pools, Prefetch};
 use super::timers::Timers;
+
+/// The limits of an engine.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The slots of each pool. A pool without an entry has no limit.
+    pub pools: Vec<(String, usize)>,
+    /// The pools whose calls prepare those of another pool.
+    pub prefetch: Vec<Prefetch>,
+    /// The most runs that wait in memory; a further run leaves it at once.
+    pub resident_waiting: usize,
+    /// How long a run waits in memory before it leaves it.
+    pub idle: Duration,
+    /// The runs to adopt: `"a"` is the run `a` and all below it (`a/…`), the empty string is every
+    /// run. Messages to other runs stay in their mailboxes until they are adopted.
+    pub adopted: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            pools: Vec::new(),
+            prefetch: Vec::new(),
+            resident_waiting: 1000,
+            idle: Duration::from_secs(10),
+            adopted: vec![String::new()],
+        }
+    }
+}
+
+/// A change of one run: events were just made durable, a message was put into its mailbox, or it
+/// became stuck in this process or was freed.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The run.
+    pub run: RunId,
+    /// The events, in order; empty for a message or a stuck run.
+    pub events: Vec<Event>,
+}
+
+/// Starts to drive a run that is registered in memory; the creation is that of a new run.
+pub(super) type Drive = fn(Arc<Shared>, RunId, Arc<Inbox>, Option<Creation>);
 
 /// State shared by all activations of all runs.
 pub(crate) struct Shared {
@@ -29,7 +70,6 @@ pub(crate) struct Shared {
     pub(crate) pools: Pools,
     pub(super) timers: Timers,
     pub(super) changes: broadcast::Sender<Arc<Change>>,
-    pub(crate) emitted: broadcast::Sender<Arc<Emitted>>,
     pub(super) stopping: watch::Sender<bool>,
     /// The number of runs in memory; changes when an activation begins or ends.
     pub(super) activations: watch::Sender<usize>,
@@ -38,13 +78,8 @@ pub(crate) struct Shared {
     residents: Mutex<HashMap<RunId, Arc<Inbox>>>,
     adopted: Mutex<Vec<String>>,
     waiting: AtomicUsize,
+    drive: Drive,
     this: Weak<Shared>,
-}
-
-/// The recipient of a message, with the inbox that it had in memory before.
-struct Recipient {
-    run: RunId,
-    inbox: Option<Arc<Inbox>>,
 }
 
 /// A permit to wait in memory.
@@ -63,6 +98,7 @@ impl Shared {
         handlers: Handlers,
         clock: Arc<dyn Clock>,
         options: Options,
+        drive: Drive,
     ) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             store,
@@ -73,58 +109,19 @@ impl Shared {
             options,
             timers: Timers::default(),
             changes: broadcast::channel(4096).0,
-            emitted: broadcast::channel(4096).0,
             stopping: watch::channel(false).0,
             activations: watch::channel(0).0,
             stuck: Mutex::default(),
             residents: Mutex::default(),
             adopted: Mutex::default(),
             waiting: AtomicUsize::new(0),
+            drive,
             this: this.clone(),
         })
     }
 
-    /// Makes a decision durable, then notifies all affected runs and readers.
-    pub(crate) async fn record(&self, commit: Commit) -> Result<Committed, StoreError> {
-        let reservation: Vec<_> =
-            commit.creations.iter().map(|creation| Reservation::new(self, creation)).collect();
-        let creations: Vec<RunId> =
-            commit.creations.iter().map(|creation| creation.run.clone()).collect();
-        let recipients: Vec<_> =
-            commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
-        // Also without a receiver: one that subscribes during the commit does not see it in the store.
-        let change = Change { run: commit.run.clone(), events: commit.events.clone() };
-        let committed = self.store.commit(commit).await?;
-        for ((run, reservation), created) in
-            creations.into_iter().zip(reservation).zip(&committed.created)
-        {
-            match reservation {
-                Some(reservation) if *created => reservation.begin(),
-                None if *created => self.wake(run),
-                _ => {}
-            }
-        }
-        for (recipient, message) in recipients.into_iter().zip(&committed.delivered) {
-            if let Some(message) = message {
-                self.hand_over(recipient, message.clone());
-            }
-        }
-        self.notify(change);
-        Ok(committed)
-    }
-
-    /// Puts a message into the mailbox of a run, and notifies the run. `false`: the run is over.
-    pub(super) async fn deliver(&self, delivery: Delivery) -> Result<bool, StoreError> {
-        let recipient = self.recipient(&delivery.to);
-        let Some(message) = self.store.deliver(delivery).await? else { return Ok(false) };
-        let change = Change { run: recipient.run.clone(), events: Vec::new() };
-        self.hand_over(recipient, message);
-        self.notify(change);
-        Ok(true)
-    }
-
     /// Tells the subscribers of a change that is durable.
-    fn notify(&self, change: Change) {
+    pub(super) fn notify(&self, change: Change) {
         // There may be no subscriber.
         let _ = self.changes.send(Arc::new(change));
     }
@@ -140,23 +137,6 @@ impl Shared {
     pub(super) fn set_stuck(&self, run: &RunId, reason: Stop) {
         self.stuck().insert(run.clone(), reason);
         self.notify(Change { run: run.clone(), events: Vec::new() });
-    }
-
-    /// The recipient of a message that is about to be sent.
-    fn recipient(&self, to: &RunId) -> Recipient {
-        Recipient { run: to.clone(), inbox: self.residents().get(to).cloned() }
-    }
-
-    /// Passes a stored message to its run, in memory or not. A run that was activated after the
-    /// message was sent may have read it from the store already, or even taken it: it reads the
-    /// store again.
-    fn hand_over(&self, to: Recipient, message: Message) {
-        // Under the lock, or the run could leave memory before the message is in its inbox.
-        if let Some(inbox) = self.residents().get(&to.run) {
-            let is_the_same = to.inbox.is_some_and(|known| Arc::ptr_eq(&known, inbox));
-            return if is_the_same { inbox.push(message) } else { inbox.nudge() };
-        }
-        self.wake(to.run);
     }
 
     /// Adopts a run and all below it from now on.
@@ -189,7 +169,7 @@ impl Shared {
     pub(super) fn begin(&self, run: RunId, inbox: Arc<Inbox>, creation: Option<Creation>) {
         let Some(shared) = self.this.upgrade() else { return };
         self.activations.send_modify(|activations| *activations += 1);
-        tokio::spawn(super::drive::drive(shared, run, inbox, creation));
+        (self.drive)(shared, run, inbox, creation);
     }
 
     /// Removes a run from memory, unless its inbox holds unseen messages.
