@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::error::BacklogError;
 use super::feature::{Feature, FeatureId};
 
-pub use cycles::{Cycle, cycles};
+pub use cycles::cycles;
 pub use update::Changes;
 
 /// The state of a feature, as set by the owner of the backlog.

@@ -28,7 +28,7 @@ impl ProjectRun {
         }
         if let Some(id) = listed.first().copied().cloned() {
             self.record(&id).claimed = true;
-            self.put_back(&id);
+            self.return_to_pending(&id);
         }
     }
 }
