@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::detect::{all_have, any_has};
 use super::entry::Entry;
 use super::error::ImportError;
-use super::intake::Intake;
+use super::intake::{Intake, Rule};
 use super::place::Place;
-use super::shape::{Rule, Shape};
-use super::source::{Source, Syntax, placed};
+use super::shape::Shape;
+use super::source::{Source, Syntax, all_have, any_has, placed};
 use crate::list::{EntriesAt, slug};
 
 /// The name of all tags on the command line.
