@@ -13,11 +13,11 @@ const OWN: &str = ".longhaul";
 
 /// The top directory of a project.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ProjectRoot {
     pub(super) root: PathBuf,
 }
 
-impl Place {
+impl ProjectRoot {
     /// Updates a file of `.longhaul/`. Its path is relative to that directory.
     pub(super) fn write_own(&self, name: &str, text: &str) -> Result<(), FilesError> {
         let mut folder = self.root.join(OWN);

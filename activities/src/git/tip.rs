@@ -5,8 +5,8 @@ use longhaul_engine::Failure;
 use super::files;
 use super::list;
 use super::names::{NEXT, head_ref};
+use super::objects::refs::{NewCommit, Repository};
 use super::protected::is_own;
-use super::refs::{NewCommit, Repository};
 
 /// The target and `longhaul/next`, and which of them is ahead.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use longhaul_engine::Failure;
 
 use crate::providers::ProviderLimits;
 
-use super::closings::{Closings, clock};
+use super::rate_limits::{RateLimits, clock};
 
 const MINUTE: TimeDelta = TimeDelta::minutes(1);
 /// How long a reserved time is kept for a call that does not come.
@@ -21,13 +21,13 @@ const KEPT: TimeDelta = TimeDelta::seconds(30);
 /// The rates of all providers.
 #[derive(Debug, Clone)]
 pub(super) struct Limiter {
-    closings: Closings,
+    closings: RateLimits,
     rates: Arc<Mutex<HashMap<String, Rate>>>,
 }
 
 /// A request that is to be sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct QueuedRequest<'a> {
     pub(super) provider: &'a str,
     pub(super) model: &'a str,
     /// The same for all attempts of a call.
@@ -55,7 +55,7 @@ struct Slot {
 
 impl Limiter {
     pub(super) fn new(data_dir: &Path) -> Self {
-        Self { closings: Closings::new(data_dir), rates: Arc::default() }
+        Self { closings: RateLimits::new(data_dir), rates: Arc::default() }
     }
 
     fn rates(&self) -> MutexGuard<'_, HashMap<String, Rate>> {
@@ -63,8 +63,12 @@ impl Limiter {
     }
 
     /// Admits a request now, or fails until its time.
-    pub(super) fn admit(&self, wanted: &Wanted<'_>, now: DateTime<Utc>) -> Result<(), Failure> {
-        let Wanted { provider, model, limits, .. } = wanted;
+    pub(super) fn admit(
+        &self,
+        wanted: &QueuedRequest<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<(), Failure> {
+        let QueuedRequest { provider, model, limits, .. } = wanted;
         if let Some(until) = self.closings.until(provider, model).filter(|until| *until > now) {
             let message = format!(
                 "the provider {provider} accepts no request for {model} before {}, as its answer \
@@ -93,7 +97,11 @@ impl Limiter {
 
 impl Rate {
     /// Counts a request, or gives it a time.
-    fn admit(&mut self, wanted: &Wanted<'_>, now: DateTime<Utc>) -> Result<(), DateTime<Utc>> {
+    fn admit(
+        &mut self,
+        wanted: &QueuedRequest<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<(), DateTime<Utc>> {
         self.sent.retain(|slot| slot.at + MINUTE > now);
         let is_own = |slot: &Slot| slot.call == wanted.call;
         let had_time = self.reserved.iter().any(is_own);
@@ -147,8 +155,8 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
-    fn wanted(call: &str, limits: ProviderLimits) -> Wanted<'_> {
-        Wanted { provider: "p", model: "m", call, tokens: 10, limits }
+    fn wanted(call: &str, limits: ProviderLimits) -> QueuedRequest<'_> {
+        QueuedRequest { provider: "p", model: "m", call, tokens: 10, limits }
     }
 
     /// The time of the next attempt, in seconds; `None`: admitted.

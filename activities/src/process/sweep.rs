@@ -40,7 +40,7 @@ pub fn owned(data_dir: &Path) -> Vec<Swept> {
         .collect()
 }
 
-/// Kills at once what the owner of this data directory is ending: a supervisor that is asked to
+/// Kills at once the programs that the owner of this data directory is ending: a supervisor that is asked to
 /// stop a second time ends its grace period.
 pub fn hurry(data_dir: &Path) {
     let is_supervised = |process: &tree::Process| {

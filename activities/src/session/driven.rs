@@ -12,13 +12,13 @@ use longhaul_workflows::contracts::{
 };
 use uuid::Uuid;
 
-use crate::model::{Closings, clock};
+use crate::model::{RateLimits, clock};
 use crate::prices::Prices;
 use crate::process::{Fifo, Finished, Spec};
 
 use super::driver::{self, AgentDriver, Conversation, Dialogue, End, Launch, Record, write};
-use super::judged::{Ended, judge, reason};
-use super::{Job, SessionHandler, Start};
+use super::judged::{EndedAgent, judge, reason};
+use super::{SessionHandler, SessionJob, Start};
 
 /// The first wait for a provider that names no time; each further one in a row doubles it.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
@@ -26,14 +26,6 @@ const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_mins(15);
 /// The most waits in a row; after that the session has failed.
 const WAITS: u32 = 40;
-
-/// How a conversation was left.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct KeptConversation {
-    pub(super) progress: AgentProgress,
-    /// Whether the agent has ended, and its tree is on stable storage as it left it.
-    pub(super) is_paused: bool,
-}
 
 /// The prompt of a conversation that goes on.
 pub(super) const RESUMED: &str = "\
@@ -45,7 +37,7 @@ impl SessionHandler {
     /// Runs the agent until its session has ended, or until it must wait for its provider.
     pub(super) async fn drive(
         &self,
-        job: &Job<'_>,
+        job: &SessionJob<'_>,
         driver: &'static dyn AgentDriver,
         kept: AgentProgress,
     ) -> Result<SessionReport, Failure> {
@@ -86,7 +78,7 @@ impl SessionHandler {
                 return Err(failure);
             }
             let version = driver::version(driver, &job.input.agent, job.root, &env).await;
-            let ended = Ended { end, record, begun, version };
+            let ended = EndedAgent { end, record, begun, version };
             let mut report = judge(job, driver, &finished, ended);
             self.price(job, &mut report);
             return Ok(report);
@@ -96,7 +88,7 @@ impl SessionHandler {
     /// Runs one process of the agent, and speaks to it if its driver does.
     async fn run_known(
         &self,
-        job: &Job<'_>,
+        job: &SessionJob<'_>,
         mut spec: Spec,
         before: &AgentProgress,
         record: &mut Record<'_>,
@@ -128,7 +120,7 @@ impl SessionHandler {
     }
 
     /// Adds the cost of an agent that states only its tokens.
-    fn price(&self, job: &Job<'_>, report: &mut SessionReport) {
+    fn price(&self, job: &SessionJob<'_>, report: &mut SessionReport) {
         let Some(facts) = report.agent.as_mut().filter(|facts| facts.cost_micros.is_none()) else {
             return;
         };
@@ -149,7 +141,7 @@ impl SessionHandler {
     /// The specification of the next process, and the progress with the id of its conversation.
     fn launch(
         &self,
-        job: &Job<'_>,
+        job: &SessionJob<'_>,
         driver: &'static dyn AgentDriver,
         before: &AgentProgress,
     ) -> Result<(Spec, AgentProgress), Failure> {
@@ -185,7 +177,7 @@ impl SessionHandler {
     pub(super) fn wait_for_provider(&self, input: &SessionInput) -> Result<(), Failure> {
         let Some(provider) = &input.agent.provider else { return Ok(()) };
         let model = input.agent.model.as_deref().unwrap_or_default();
-        let until = Closings::new(self.setup.runner.data_dir()).until(provider, model);
+        let until = RateLimits::new(self.setup.runner.data_dir()).until(provider, model);
         let Some(until) = until.filter(|until| *until > Utc::now()) else { return Ok(()) };
         let message = format!(
             "the provider {provider} accepts no session before {}: another one has reached its \
@@ -198,7 +190,7 @@ impl SessionHandler {
     /// Leaves the conversation for a later attempt; `None` after too many waits.
     async fn wait(
         &self,
-        job: &Job<'_>,
+        job: &SessionJob<'_>,
         driver: &dyn AgentDriver,
         end: &End,
         progress: &AgentProgress,
@@ -212,7 +204,7 @@ impl SessionHandler {
         if let (AgentOutcome::RateLimited, Some(provider)) =
             (end.outcome, &job.input.agent.provider)
         {
-            Closings::new(self.setup.runner.data_dir()).close_all(provider, until);
+            RateLimits::new(self.setup.runner.data_dir()).close_all(provider, until);
         }
         let progress = AgentProgress { waits: progress.waits + 1, ..progress.clone() };
         job.attempt.progress(Payload::of(&progress));

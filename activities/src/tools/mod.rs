@@ -29,14 +29,14 @@ use longhaul_workflows::settings::AgentSettings;
 
 use crate::checks::SetUp;
 use crate::git::GitHandlers;
+use crate::longhaul_toml;
 use crate::machine;
 use crate::process::{Runner, Supervisor};
-use crate::project;
 
 pub use hook::HookHandler;
 
-use edit::{Edit, Site};
-use place::{Fault, Place};
+use edit::{Edit, EditContext};
+use place::{Fault, ToolTree};
 use ready::wanted;
 use search::Scope;
 use shell::{Command, told};
@@ -82,7 +82,7 @@ impl ToolHandler {
         let env = if agent.env.is_empty() {
             BTreeMap::new()
         } else {
-            project::agent_env(&root, &agent.env)?
+            longhaul_toml::agent_env(&root, &agent.env)?
         };
         let mut secrets: BTreeMap<_, _> = inherited_secrets(agent).collect();
         secrets.extend(env.clone());
@@ -198,10 +198,10 @@ struct FileCall {
 
 impl FileCall {
     fn answer(&self, args: &ToolArgs) -> Result<Answer, Fault> {
-        let place = &Place::open(&self.root)?;
+        let place = &ToolTree::open(&self.root)?;
         let secrets = &self.variables.secrets;
         let is_cancelled = &|| self.attempt.is_cancelled();
-        let site = Site { place, root: &self.root, record: &self.record };
+        let site = EditContext { place, root: &self.root, record: &self.record };
         let text = match args {
             ToolArgs::Read { path, start, end } => {
                 read::read(place, secrets, path, (*start, *end))?

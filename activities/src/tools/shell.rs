@@ -9,7 +9,7 @@ use longhaul_engine::{Attempt, Failure, FailureKind};
 use longhaul_workflows::contracts::ToolUse;
 use longhaul_workflows::settings::{Confinement, Seconds};
 
-use crate::confine::{Places, sandbox};
+use crate::confine::{ConfinedPaths, sandbox};
 use crate::git::{self, WorkTree};
 use crate::machine::{self, Operation};
 use crate::process::{Environment, Finished, Limits, Spec, logs_of};
@@ -66,7 +66,7 @@ impl ToolHandler {
             .with("LONGHAUL_ROOT", &root)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
             .with("LONGHAUL_RUN_ID", git::feature_run(attempt.run.as_str()));
-        let places = Places {
+        let places = ConfinedPaths {
             root: &root,
             tree,
             data_dir: self.setup.runner.data_dir(),
@@ -114,7 +114,7 @@ impl ToolHandler {
 
 /// A command that has ended.
 pub(super) struct ShellResult {
-    /// What the model may see of its output.
+    /// The part of its output that the model may see.
     pub(super) output: String,
     pub(super) finished: Finished,
 }
@@ -140,7 +140,7 @@ fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<ShellResu
         let message = format!("the output in {} cannot be read: {error}", finished.log.display());
         told(machine::failure(&error, Operation::Files, &finished.log, message, Failure::retryable))
     })?;
-    // The answer has what the model may see. The log has more: secrets too.
+    // The answer has the part that the model may see. The log has more: secrets too.
     remove(vec![finished.log.clone()]);
     Ok(ShellResult { output, finished })
 }

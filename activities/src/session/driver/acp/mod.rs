@@ -17,7 +17,7 @@ use std::path::Path;
 use longhaul_workflows::settings::AgentSettings;
 use serde_json::{Value, json};
 
-use super::preflight::Given;
+use super::environment::AgentEnvironment;
 use super::{Abilities, AgentDriver, Dialogue, Launch, Reader};
 
 use reader::AcpReader;
@@ -64,7 +64,7 @@ impl AgentDriver for Acp {
         "`allow` of [agent.acp]"
     }
 
-    fn is_logged_in(&self, _given: &Given<'_>) -> Option<bool> {
+    fn is_logged_in(&self, _given: &AgentEnvironment<'_>) -> Option<bool> {
         None
     }
 }
