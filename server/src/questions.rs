@@ -5,7 +5,8 @@ use longhaul_workflows::session::{ANSWER, SessionProgress, SessionWorkflow};
 use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::service::Service;
 
 /// Answers the open question of a session.

@@ -1,7 +1,7 @@
 //! The ledger of turns, tokens and cost, folded from events.
 //!
 //! Each token is counted once, in the history of a session run: at the answer of a model call, or in
-//! what another agent than the built-in one states.
+//! the report of another agent than the built-in one.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Name, View, project_and_feature};
+use crate::perform::request;
 use crate::pruned;
-use crate::request::{RequestError, request};
+use crate::request::RequestError;
 
 /// The ledger of all projects, or of the runs that a name covers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -104,7 +105,7 @@ request!(ShowUsage, "usage" -> UsageDocument, |self, service| {
 });
 
 impl View<'_> {
-    /// What the sessions of a run have used; `None` if none of it was counted.
+    /// The use of the sessions of a run; `None` if nothing was counted.
     pub(super) async fn used_by(
         &self,
         run: &RunId,

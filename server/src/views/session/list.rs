@@ -46,7 +46,7 @@ pub struct SessionLine {
     /// Of a session of the built-in agent at work, its phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<SessionPhase>,
-    /// What runs it: `api`, `command`, `claude`, `codex`, `opencode`, `acp`.
+    /// The driver that runs it: `api`, `command`, `claude`, `codex`, `opencode`, `acp`.
     pub driver: String,
     /// The model, as its provider or its agent names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
