@@ -24,14 +24,14 @@ pub(super) struct Waiting {
     /// The number of runs.
     pub(super) runs: usize,
     /// With the default limits, under which most of them leave memory.
-    pub(super) usual: Held,
+    pub(super) usual: ProcessFigures,
     /// With all of them in memory.
-    pub(super) resident: Held,
+    pub(super) resident: ProcessFigures,
 }
 
 /// Figures of the process that holds the runs.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Held {
+pub(super) struct ProcessFigures {
     /// Runs in memory.
     pub(super) lives: usize,
     /// Memory of the process before they were started.
@@ -65,7 +65,7 @@ pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Waiting> {
 }
 
 /// In the child: starts the runs and measures when all of them wait durably.
-pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Result<Held> {
+pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Result<ProcessFigures> {
     let store = workload::store(directory).await?;
     let options = if resident {
         Options { resident_waiting: runs, idle: PATIENCE, ..Options::default() }
@@ -97,7 +97,7 @@ pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Resul
     let lives = engine.resident_runs();
     let after = machine::memory()?;
     engine.stop().await;
-    Ok(Held {
+    Ok(ProcessFigures {
         lives,
         before_bytes: before.resident,
         after_bytes: after.resident,

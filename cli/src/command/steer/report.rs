@@ -157,7 +157,7 @@ impl Line {
 /// The most names in an advised command.
 const MOST_NAMES: usize = 5;
 
-/// The command that continues what was stopped, or runs what no process runs.
+/// The command that continues a stopped run, or runs one that no process runs.
 fn next(lines: &[Line], order: &Order) -> String {
     let delivered = || lines.iter().filter(|line| line.is_delivered());
     let roots = |lines: &mut dyn Iterator<Item = &Line>| -> BTreeSet<String> {

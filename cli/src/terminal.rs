@@ -10,7 +10,7 @@ use textwrap::WordSplitter;
 use crate::term;
 
 /// Prints text on the terminal of this process.
-pub(super) fn print(text: impl AsRef<str>) {
+pub(crate) fn print(text: impl AsRef<str>) {
     term::print(Terminal::here().fitted(text.as_ref()));
 }
 
@@ -25,23 +25,23 @@ const LAST_COLUMN: u16 = 20;
 const ROWS: usize = 40;
 
 /// How many entries of a list fit on the screen, with its header and the prompt; at least 5.
-pub(super) fn rows() -> usize {
+pub(crate) fn rows() -> usize {
     let rows = console::Term::stdout().size_checked().map_or(ROWS, |(rows, _)| usize::from(rows));
     rows.saturating_sub(4).max(5)
 }
 
 /// The properties of standard output as a terminal.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     /// Width in columns; `None`: unlimited.
-    pub(super) width: Option<usize>,
+    pub(crate) width: Option<usize>,
     /// Whether to print colours.
-    pub(super) is_coloured: bool,
+    pub(crate) is_coloured: bool,
 }
 
 /// The colour of a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Colour {
+pub(crate) enum Colour {
     Green,
     Yellow,
     Red,
@@ -52,7 +52,7 @@ pub(super) enum Colour {
 impl Terminal {
     /// The terminal of this process. `COLUMNS` applies to pipes too; colours are for terminals
     /// only.
-    pub(super) fn here() -> Self {
+    pub(crate) fn here() -> Self {
         let columns = std::env::var("COLUMNS")
             .ok()
             .and_then(|columns| columns.parse().ok())
@@ -66,12 +66,12 @@ impl Terminal {
         }
     }
 
-    pub(super) fn is_narrow(self) -> bool {
+    pub(crate) fn is_narrow(self) -> bool {
         self.width.is_some_and(|width| width < NARROW)
     }
 
     /// Text in a colour.
-    pub(super) fn paint(self, colour: Colour, text: &str) -> String {
+    pub(crate) fn paint(self, colour: Colour, text: &str) -> String {
         let code = match colour {
             Colour::Green => "32",
             Colour::Yellow => "33",
@@ -83,17 +83,17 @@ impl Terminal {
     }
 
     /// A state in its colour.
-    pub(super) fn state(self, state: &str) -> String {
+    pub(crate) fn state(self, state: &str) -> String {
         self.paint(colour(state), state)
     }
 
     /// Text, wrapped on a narrow terminal.
-    pub(super) fn fitted(self, text: &str) -> String {
+    pub(crate) fn fitted(self, text: &str) -> String {
         if self.is_narrow() { self.indented(0, text) } else { text.to_owned() }
     }
 
     /// Text, wrapped to the width and indented.
-    pub(super) fn indented(self, by: usize, text: &str) -> String {
+    pub(crate) fn indented(self, by: usize, text: &str) -> String {
         let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(by).max(16));
         let options = textwrap::Options::new(room).word_splitter(WordSplitter::NoHyphenation);
         let wrapped = text
@@ -106,7 +106,7 @@ impl Terminal {
 
     /// A table. Only the last column is wrapped; if that is not enough, each row becomes a block
     /// below its first cell.
-    pub(super) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
+    pub(crate) fn table(self, header: &[&str], rows: &[Vec<String>]) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(header).add_rows(rows);
         let mut widths = table.column_max_content_widths();
@@ -141,7 +141,7 @@ impl Terminal {
 }
 
 /// The colour of a state.
-pub(super) fn colour(state: &str) -> Colour {
+pub(crate) fn colour(state: &str) -> Colour {
     match state {
         "passed" | "done" => Colour::Green,
         "running" => Colour::Blue,
@@ -168,7 +168,7 @@ pub(crate) fn safe(text: &str) -> String {
 }
 
 /// The beginning of a string, at most `room` characters; a command in backticks is whole or absent.
-pub(super) fn short(text: &str, room: usize) -> String {
+pub(crate) fn short(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
     }
@@ -182,12 +182,12 @@ pub(super) fn short(text: &str, room: usize) -> String {
 }
 
 /// `1 run`, `2 runs`.
-pub(super) fn counted(number: u64, what: &str) -> String {
+pub(crate) fn counted(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// A time, to the second.
-pub(super) fn time(at: DateTime<Utc>) -> String {
+pub(crate) fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
