@@ -220,7 +220,8 @@ pub trait ContextExt: Context {
         self.send(to, name, Payload::of(value)).await
     }
 
-    /// Requests the cancellation of another run. No effect on a run that is over.
+    /// Requests the cancellation of another run. No effect on a run that is over or was cancelled
+    /// before: `Stop::Cancelled` reaches a workflow once, so that it can end its work.
     async fn cancel(&mut self, run: RunId, request: &RequestedBy) -> Result<(), Stop> {
         self.send(run, MessageBody::CANCEL, Payload::of(request)).await
     }

@@ -129,6 +129,9 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
     let supervisor = process::Supervisor::of_this_binary()
         .map_err(Error::io("cannot find this program itself"))?;
     let checks = checks::ChecksHandler::new(data_dir, supervisor.clone(), git.clone());
+    let limiter = model::Limiter::new(data_dir);
+    let sessions =
+        session::SessionHandler::new(data_dir, supervisor.clone(), git.clone(), limiter.clone());
     Ok(git
         .register(Handlers::new())
         .with::<contracts::LoadBacklog>(project::ProjectReader::new(git.clone()))
@@ -145,17 +148,9 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
             supervisor.clone(),
             git.clone(),
         ))
-        .with::<contracts::CallModel>(model::ModelHandler::new(data_dir, git.clone()))
-        .with::<contracts::RunSession>(session::SessionHandler::new(
-            data_dir,
-            supervisor.clone(),
-            git.clone(),
-        ))
-        .with::<contracts::ReadUse>(session::UseHandler::new(session::SessionHandler::new(
-            data_dir,
-            supervisor.clone(),
-            git.clone(),
-        )))
+        .with::<contracts::CallModel>(model::ModelHandler::new(data_dir, git.clone(), limiter))
+        .with::<contracts::RunSession>(sessions.clone())
+        .with::<contracts::ReadUse>(session::UseHandler::new(sessions))
         .with::<contracts::BeginSession>(session::HostedHandler::new(
             data_dir,
             supervisor.clone(),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use longhaul_activities::process::available;
-use longhaul_tests::project::plain;
+use longhaul_tests::project::{Project, plain};
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -119,4 +119,13 @@ fn a_sandbox_keeps_held_out_files_from_sessions_and_set_up_scripts() {
             world.call(&format!("history {project}/{feature}/1 --full")).exits(0).out.clone();
         assert!(!history.contains("the set-up can read it"), "{history}");
     }
+    // Nor from those of another project of the data directory.
+    let other = Project::new(&[plain("parser", &[], 1)], 0.0);
+    other.set_sandbox("sandbox = \"auto\"\n");
+    let held = world.project.place().join("held/check.sh");
+    let look = format!("#!/bin/sh\ncat '{}' >seen.txt 2>/dev/null\n", held.display());
+    other.write("agent.sh", &other.read("agent.sh").replacen("#!/bin/sh\n", &look, 1));
+    other.commit("An agent that looks at the files of another project");
+    world.longhaul.call(&["run", &other.root().to_string_lossy()]).exits(0);
+    assert_eq!(other.git(&["show", "main:seen.txt"]), "");
 }

@@ -16,7 +16,11 @@ fn a_changed_checkout_is_named_before_a_session() {
     let list = world.project.read("feature_list.json");
     let check = "sh acceptance/parser.sh";
     world.project.write("feature_list.json", &list.replace("grep -q finished parser.txt", check));
-    world.run().exits(1).says("uncommitted changes in notes.txt").says("commit or stash them");
+    world
+        .run()
+        .exits(1)
+        .says("uncommitted changes in notes.txt")
+        .says("commit them, or set them aside with `git stash push -u -- FILE`");
     assert_eq!(world.project.marks().len(), 0);
 }
 

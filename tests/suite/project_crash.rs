@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use longhaul_activities::model::Limiter;
 use longhaul_activities::{checks, git, process, project as files, session};
 use longhaul_engine::{
     Engine, Handlers, NewRun, Options, Parts, Payload, RunId, RunReader, StoreError, SystemClock,
@@ -105,7 +106,12 @@ impl World {
             .with::<RunSetup>(checks.clone())
             .with::<RunChecks>(checks.clone())
             .with::<CheckBase>(checks)
-            .with::<RunSession>(session::SessionHandler::new(&home, supervisor, git))
+            .with::<RunSession>(session::SessionHandler::new(
+                &home,
+                supervisor,
+                git,
+                Limiter::new(&home),
+            ))
     }
 
     /// Lives until the project has come to rest, or the store dies.

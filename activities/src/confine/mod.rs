@@ -7,11 +7,12 @@
 //! | the user's checkout | read | read |
 //! | the project's git directory | hidden, but for its objects | hidden, but for its objects |
 //! | the data directory with all other trees, the log and the socket | hidden | hidden |
-//! | held-out checks | hidden | hidden, but for these checks |
+//! | held-out checks of all projects | hidden | hidden, but for the own ones to these checks |
 //! | everything else | read | read |
 
 mod defaults;
 mod git_dirs;
+pub(crate) mod held_out;
 
 use std::path::{Path, PathBuf};
 
@@ -107,9 +108,13 @@ pub(crate) fn sandbox(
         sandbox.readable.extend(shared);
     }
     add_git(places, &mut sandbox);
-    if let Some(held_out) = &confinement.held_out {
+    let own = confinement.held_out.as_ref().map(|named| places.root.join(named));
+    let own = own.map(|own| own.canonicalize().unwrap_or(own));
+    let others = held_out::all(places.data_dir, places.root).into_iter();
+    sandbox.hidden.extend(others.filter(|folder| Some(folder) != own.as_ref()));
+    if let Some(own) = own {
         let list = if places.sees_held_out { &mut sandbox.readable } else { &mut sandbox.hidden };
-        list.push(places.root.join(held_out));
+        list.push(own);
     }
     if level == Level::Bubblewrap {
         sandbox.readable.extend(

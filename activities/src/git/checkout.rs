@@ -25,6 +25,11 @@ use super::objects::refs::Repository;
 use super::repository::{checked_out, operation_in};
 use crate::files::{LIST_PATIENCE, files_lock, list_turn};
 
+/// What to do with changes that block a move. The files are named, because the list may have
+/// changes of the user that are to stay.
+pub(super) const SET_ASIDE: &str =
+    "commit them, or set them aside with `git stash push -u -- FILE`";
+
 /// Attempts on a checkout that another git process is using.
 const TRIES: u32 = 5;
 
@@ -227,7 +232,7 @@ impl Repository {
             return Ok(Ok(changes));
         }
         let named = named(&changes.foreign);
-        Ok(Err(format!("{shown} has uncommitted changes in {named}; commit or stash them")))
+        Ok(Err(format!("{shown} has uncommitted changes in {named}; {SET_ASIDE}")))
     }
 
     /// Lets git move a checkout together with the branch.

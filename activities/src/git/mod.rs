@@ -91,6 +91,11 @@ impl GitHandlers {
         Self { data_dir: data_dir.into(), process, disk: Disk::default(), known, places }
     }
 
+    /// The data directory.
+    pub(crate) fn data_dir(&self) -> &Path {
+        &self.data_dir
+    }
+
     /// Adds all of them to an engine's handlers.
     #[must_use]
     pub fn register(&self, handlers: Handlers) -> Handlers {

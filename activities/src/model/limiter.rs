@@ -1,7 +1,8 @@
 //! The rate of requests to providers, for all runs of the process.
 //!
 //! A request that would exceed a limit gets a reserved time and fails until then, which the engine
-//! records as a durable timer.
+//! records as a durable timer. The session of an agent that sends its requests itself waits in the
+//! same way before it begins; its requests count as it reports them.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -20,21 +21,21 @@ const KEPT: TimeDelta = TimeDelta::seconds(30);
 
 /// The rates of all providers.
 #[derive(Debug, Clone)]
-pub(super) struct Limiter {
-    closings: RateLimits,
+pub struct Limiter {
+    stated_limits: RateLimits,
     rates: Arc<Mutex<HashMap<String, Rate>>>,
 }
 
 /// A request that is to be sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct QueuedRequest<'a> {
-    pub(super) provider: &'a str,
-    pub(super) model: &'a str,
+pub(crate) struct QueuedRequest<'a> {
+    pub(crate) provider: &'a str,
+    pub(crate) model: &'a str,
     /// The same for all attempts of a call.
-    pub(super) call: &'a str,
-    /// Its estimated tokens.
-    pub(super) tokens: u64,
-    pub(super) limits: ProviderLimits,
+    pub(crate) call: &'a str,
+    /// Its estimated tokens; 0 for a session.
+    pub(crate) tokens: u64,
+    pub(crate) limits: ProviderLimits,
 }
 
 /// The requests to one provider.
@@ -54,8 +55,9 @@ struct Slot {
 }
 
 impl Limiter {
-    pub(super) fn new(data_dir: &Path) -> Self {
-        Self { closings: RateLimits::new(data_dir), rates: Arc::default() }
+    /// The rates of a data directory, whose stated rate limits outlive the process.
+    pub fn new(data_dir: &Path) -> Self {
+        Self { stated_limits: RateLimits::new(data_dir), rates: Arc::default() }
     }
 
     fn rates(&self) -> MutexGuard<'_, HashMap<String, Rate>> {
@@ -63,16 +65,21 @@ impl Limiter {
     }
 
     /// Admits a request now, or fails until its time.
-    pub(super) fn admit(
+    pub(crate) fn admit(
         &self,
         wanted: &QueuedRequest<'_>,
         now: DateTime<Utc>,
     ) -> Result<(), Failure> {
         let QueuedRequest { provider, model, limits, .. } = wanted;
-        if let Some(until) = self.closings.until(provider, model).filter(|until| *until > now) {
+        if let Some(until) = self.stated_limits.until(provider, model).filter(|until| *until > now)
+        {
+            let what = match wanted.tokens {
+                0 => "session".to_owned(),
+                _ => format!("request for {model}"),
+            };
             let message = format!(
-                "the provider {provider} accepts no request for {model} before {}, as its answer \
-                 to an earlier one states",
+                "the provider {provider} accepts no {what} before {}: an earlier one reached its \
+                 rate limit",
                 clock(until)
             );
             return Err(Failure::rate_limited(until, message));
@@ -91,6 +98,18 @@ impl Limiter {
             && let Some(slot) = rate.sent.iter_mut().rev().find(|slot| slot.call == call)
         {
             slot.tokens = tokens;
+        }
+    }
+
+    /// Counts a request that an agent has sent itself. The first one of a session takes the place
+    /// that the session got when it began.
+    pub(crate) fn count(&self, provider: &str, call: &str, tokens: u64, now: DateTime<Utc>) {
+        let mut rates = self.rates();
+        let sent = &mut rates.entry(provider.to_owned()).or_default().sent;
+        sent.retain(|slot| slot.at + MINUTE > now);
+        match sent.iter_mut().find(|slot| slot.call == call && slot.tokens == 0) {
+            Some(begun) => begun.tokens = tokens,
+            None => sent.push_back(Slot { call: call.to_owned(), at: now, tokens }),
         }
     }
 }
@@ -190,5 +209,27 @@ mod tests {
         let refused = "providers.toml limits p to 25 tokens per minute".to_owned();
         assert_eq!(admit("b", 1), Err(refused));
         assert_eq!(admit("c", 100), Ok(()), "b did not come");
+    }
+
+    #[test]
+    fn a_session_waits_for_room_and_its_requests_count_as_reported() {
+        let limits = ProviderLimits {
+            requests_per_minute: Some(4),
+            tokens_per_minute: Some(100),
+            concurrent: None,
+        };
+        let limiter = Limiter::new(Path::new("/nonexistent"));
+        let begin = |call: &str, now: i64| {
+            let session = QueuedRequest { tokens: 0, ..wanted(call, limits) };
+            limiter.admit(&session, at(now)).is_ok()
+        };
+        assert!(begin("a", 0));
+        limiter.count("p", "a", 70, at(1));
+        assert!(begin("b", 2), "one request so far");
+        limiter.count("p", "a", 50, at(3));
+        assert!(!begin("c", 4), "120 tokens");
+        let requests = limiter.rates()["p"].sent.len();
+        assert_eq!(requests, 3, "two of a, and the first one of b is not reported yet");
+        assert!(begin("d", 130));
     }
 }

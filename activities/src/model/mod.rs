@@ -40,12 +40,13 @@ use client::Clients;
 use exchange::{Answered, Exchange};
 use files::CallFiles;
 use key::Key;
-use limiter::{Limiter, QueuedRequest};
-pub(crate) use rate_limits::{RateLimits, clock};
+pub(crate) use rate_limits::RateLimits;
 use received::Received;
 use recent::Recent;
 use refusal::Refusal;
 
+pub use limiter::Limiter;
+pub(crate) use limiter::QueuedRequest;
 pub use live::ModelEvent;
 
 /// The handler of [`CallModel`].
@@ -61,9 +62,8 @@ pub struct ModelHandler {
 impl ModelHandler {
     /// A handler that keeps its files in a data directory, which must exist, and finds projects by
     /// the paths of these handlers.
-    pub fn new(data_dir: impl AsRef<Path>, git: GitHandlers) -> Self {
+    pub fn new(data_dir: impl AsRef<Path>, git: GitHandlers, limiter: Limiter) -> Self {
         let data_dir = data_dir.as_ref().to_owned();
-        let limiter = Limiter::new(&data_dir);
         let (clients, recent) = (Clients::default(), Recent::default());
         Self { data_dir, git, clients, limiter, recent }
     }

@@ -93,14 +93,14 @@ mod tests {
     #[test]
     fn a_limit_that_the_provider_states_holds_in_the_next_process() {
         let place = tempfile::tempdir().unwrap();
-        let closings = || RateLimits::new(place.path());
-        closings().close("p", "m", at(100));
-        closings().close("p", "m", at(50));
-        assert_eq!(closings().until("p", "m"), Some(at(100)));
-        assert_eq!(closings().until("p", "other"), None);
-        closings().close_all("p", at(200));
-        assert_eq!(closings().until("p", "m"), Some(at(200)));
-        assert_eq!(closings().until("p", "other"), Some(at(200)));
-        assert_eq!(closings().until("other", "m"), None);
+        let stated_limits = || RateLimits::new(place.path());
+        stated_limits().close("p", "m", at(100));
+        stated_limits().close("p", "m", at(50));
+        assert_eq!(stated_limits().until("p", "m"), Some(at(100)));
+        assert_eq!(stated_limits().until("p", "other"), None);
+        stated_limits().close_all("p", at(200));
+        assert_eq!(stated_limits().until("p", "m"), Some(at(200)));
+        assert_eq!(stated_limits().until("p", "other"), Some(at(200)));
+        assert_eq!(stated_limits().until("other", "m"), None);
     }
 }

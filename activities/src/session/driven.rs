@@ -6,15 +6,16 @@ use std::io;
 use std::time::{Duration, SystemTime};
 
 use chrono::{TimeDelta, Utc};
-use longhaul_engine::{Failure, Payload};
+use longhaul_engine::{Attempt, Failure, Payload};
 use longhaul_workflows::contracts::{
     AgentOutcome, AgentProgress, SessionInput, SessionReport, Usage,
 };
 use uuid::Uuid;
 
-use crate::model::{RateLimits, clock};
+use crate::model::{QueuedRequest, RateLimits};
 use crate::prices::Prices;
 use crate::process::{Fifo, Finished, Spec};
+use crate::providers::Providers;
 
 use super::driver::{self, AgentDriver, Conversation, Dialogue, End, Launch, Record, write};
 use super::judged::{EndedAgent, judge, reason};
@@ -49,7 +50,10 @@ impl SessionHandler {
             before = progress;
             let silence = spec.limits.silence;
             let begun = SystemTime::now();
+            let mut counted = before.usage;
             let save = |progress: &AgentProgress| {
+                self.count_request(job, &counted, &progress.usage);
+                counted = progress.usage;
                 job.attempt.progress(Payload::of(progress));
                 job.files.keep_conversation(progress, false);
             };
@@ -173,18 +177,28 @@ impl SessionHandler {
         Ok((spec, progress))
     }
 
-    /// Fails until the rate limit ends that another session of the provider has reached.
-    pub(super) fn wait_for_provider(&self, input: &SessionInput) -> Result<(), Failure> {
+    /// Fails until the limits of the provider admit another session.
+    pub(super) fn wait_for_provider(
+        &self,
+        input: &SessionInput,
+        attempt: &Attempt,
+    ) -> Result<(), Failure> {
         let Some(provider) = &input.agent.provider else { return Ok(()) };
+        let limits = Providers::load(self.setup.runner.data_dir()).inspect_err(|error| {
+            tracing::warn!(error, "the limits of providers are not known");
+        });
+        let limits = limits.unwrap_or_default().of(provider);
         let model = input.agent.model.as_deref().unwrap_or_default();
-        let until = RateLimits::new(self.setup.runner.data_dir()).until(provider, model);
-        let Some(until) = until.filter(|until| *until > Utc::now()) else { return Ok(()) };
-        let message = format!(
-            "the provider {provider} accepts no session before {}: another one has reached its \
-             rate limit",
-            clock(until)
-        );
-        Err(Failure::rate_limited(until, message))
+        let call = &attempt.key();
+        self.limiter.admit(&QueuedRequest { provider, model, call, tokens: 0, limits }, Utc::now())
+    }
+
+    /// Counts the tokens of an answer towards the limits of the provider.
+    fn count_request(&self, job: &SessionJob<'_>, before: &Usage, after: &Usage) {
+        let tokens = after.fresh().saturating_sub(before.fresh());
+        if let Some(provider) = job.input.agent.provider.as_ref().filter(|_| tokens > 0) {
+            self.limiter.count(provider, &job.attempt.key(), tokens, Utc::now());
+        }
     }
 
     /// Leaves the conversation for a later attempt; `None` after too many waits.

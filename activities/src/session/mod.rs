@@ -27,6 +27,7 @@ use crate::confine::{ConfinedPaths, describe, sandbox};
 use crate::git::{GitHandlers, TreeRequest, WorkTree};
 use crate::longhaul_toml;
 use crate::machine::{self, Operation};
+use crate::model::Limiter;
 use crate::process::{Environment, Finished, Limits, Runner, Sandbox, Spec, Supervisor};
 use crate::session::files::KeptConversation;
 
@@ -55,6 +56,7 @@ const REMEDY: &str = "Install it, or correct `[agent] command` in longhaul.toml.
 #[derive(Debug, Clone)]
 pub struct SessionHandler {
     setup: SetUp,
+    limiter: Limiter,
 }
 
 impl SessionHandler {
@@ -63,8 +65,9 @@ impl SessionHandler {
         data_dir: impl AsRef<std::path::Path>,
         supervisor: Supervisor,
         git: GitHandlers,
+        limiter: Limiter,
     ) -> Self {
-        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
+        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git }, limiter }
     }
 
     /// Ends the processes of an interrupted session, and keeps its uncommitted work under the
@@ -257,7 +260,7 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(report) = files.report() {
             return Ok(report);
         }
-        self.wait_for_provider(&input)?;
+        self.wait_for_provider(&input, attempt)?;
         let conversation = files.conversation().or_else(|| recorded_conversation(attempt));
         let is_paused = conversation.as_ref().is_some_and(|kept| kept.is_paused);
         let rescued = if files.exist() && !is_paused {

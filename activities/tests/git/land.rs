@@ -69,7 +69,7 @@ async fn check_waits(change: impl Fn(&World), reason: &str) -> World {
 #[tokio::test]
 async fn changes_of_the_user_make_the_work_wait() {
     let change = |world: &World| world.write("src/a file.txt", "mine\n");
-    check_waits(change, "ROOT has uncommitted changes in src/a file.txt; commit or stash them")
+    check_waits(change, "ROOT has uncommitted changes in src/a file.txt; commit them, or set them aside with `git stash push -u -- FILE`")
         .await;
 }
 
@@ -81,7 +81,7 @@ async fn many_changes_are_counted() {
         }
         world.run(&["add", "."]);
     };
-    check_waits(change, "ROOT has uncommitted changes in 1, 2, 3 (+2 more); commit or stash them")
+    check_waits(change, "ROOT has uncommitted changes in 1, 2, 3 (+2 more); commit them, or set them aside with `git stash push -u -- FILE`")
         .await;
 }
 
@@ -135,7 +135,7 @@ async fn a_staged_list_is_in_the_way_only_if_it_says_something_of_its_own() {
         world.run(&["add", "feature_list.json"]);
         world.write("feature_list.json", LIST);
     };
-    check_waits(change, "ROOT has uncommitted changes in feature_list.json; commit or stash them")
+    check_waits(change, "ROOT has uncommitted changes in feature_list.json; commit them, or set them aside with `git stash push -u -- FILE`")
         .await;
 
     let world = World::new();

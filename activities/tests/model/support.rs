@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use longhaul_activities::git::GitHandlers;
-use longhaul_activities::model::{ModelEvent, ModelHandler};
+use longhaul_activities::model::{Limiter, ModelEvent, ModelHandler};
 use longhaul_engine::{Attempt, Failure, Handler, Payload, Probe, RunId, Slot, Worker};
 use longhaul_model_server::{ModelServer, Options, Outcome, Reply, Request};
 use longhaul_workflows::contracts::{Block, Message, ModelAnswer, ModelCall, ProjectRef, ToolSpec};
@@ -57,7 +57,7 @@ impl World {
 
     /// A new handler, as after a restart of the process.
     pub(crate) fn handler(&self) -> ModelHandler {
-        ModelHandler::new(self.data(), GitHandlers::new(self.data()))
+        ModelHandler::new(self.data(), GitHandlers::new(self.data()), Limiter::new(&self.data()))
     }
 
     /// A call that begins a conversation.

@@ -1,6 +1,7 @@
 //! Sessions of an agent: its inputs, its leftovers, and a report that is never paid for twice.
 
 use longhaul_activities::git::GitHandlers;
+use longhaul_activities::model::Limiter;
 use longhaul_activities::process::{Supervisor, owned};
 use longhaul_activities::session::SessionHandler;
 use longhaul_engine::{Failure, Handler, Probe};
@@ -34,7 +35,12 @@ pub(crate) fn input(world: &World) -> SessionInput {
 }
 
 fn handler(world: &World) -> SessionHandler {
-    SessionHandler::new(world.path("data"), supervisor(), world.handlers())
+    handler_with(world, supervisor(), world.handlers())
+}
+
+fn handler_with(world: &World, supervisor: Supervisor, git: GitHandlers) -> SessionHandler {
+    let data = world.path("data");
+    SessionHandler::new(&data, supervisor, git, Limiter::new(&data))
 }
 
 pub(crate) async fn perform(world: &World, input: SessionInput) -> Result<SessionReport, Failure> {
@@ -187,7 +193,7 @@ async fn killed_after_the_end(world: &World, agent: &str) -> Probe<SessionReport
     let child = "(trap '' TERM; echo $$ >>../../../../out/pids; sleep 600) >/dev/null 2>&1 &";
     world.script("root/agent.sh", &format!("#!/bin/sh\n{child}\n{agent}\n"));
     let patient = Supervisor { grace: std::time::Duration::from_mins(10), ..supervisor() };
-    let dying = SessionHandler::new(world.path("data"), patient, world.handlers());
+    let dying = handler_with(world, patient, world.handlers());
     let call = attempt("shop/login", 3);
     let folder = world.path("data/sessions/shop~login/3.0");
     let outcome = || {
@@ -199,7 +205,7 @@ async fn killed_after_the_end(world: &World, agent: &str) -> Probe<SessionReport
         _ = wait_for("the outcome", outcome) => {}
     };
     let next = GitHandlers::new(world.path("data"));
-    let next = SessionHandler::new(world.path("data"), supervisor(), next);
+    let next = handler_with(world, supervisor(), next);
     next.probe(input, &call).await
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use async_trait::async_trait;
 use longhaul_activities::git::GitHandlers;
-use longhaul_activities::model::ModelHandler;
+use longhaul_activities::model::{Limiter, ModelHandler};
 use longhaul_engine::{
     Attempt, Engine, Failure, Handler, Handlers, NewRun, Options, Parts, Payload, RunId,
     SystemClock, Workflows,
@@ -35,7 +35,7 @@ pub(super) async fn engine(
     options: Options,
 ) -> Result<(Engine, Arc<Semaphore>)> {
     let ended = Arc::new(Semaphore::new(0));
-    let model = ModelHandler::new(directory, GitHandlers::new(directory));
+    let model = ModelHandler::new(directory, GitHandlers::new(directory), Limiter::new(directory));
     let parts = Parts {
         store: Arc::clone(store) as _,
         workflows: Workflows::new().with(SessionWorkflow::NAME, SessionWorkflow),

@@ -99,6 +99,8 @@ impl Activation {
             });
         };
         let next = position + 1 + events.len() as u64;
+        let is_cancel = |event: &Event| matches!(event.kind, EventKind::CancelDelivered { .. });
+        inbox.set_cancelled(events.as_slice().iter().any(is_cancel));
         let replay = Replay::new(events, false);
         let (records, progress) = mpsc::unbounded_channel();
         let activation = Self {
@@ -234,6 +236,7 @@ impl Activation {
             };
             self.commit_taking(seq, vec![kind]).await?;
             if cancelled {
+                self.inbox.set_cancelled(true);
                 return Err(Stop::Cancelled);
             }
         }

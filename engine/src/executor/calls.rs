@@ -408,6 +408,7 @@ impl Activation {
             request,
         };
         self.commit_taking(message.seq, vec![kind]).await?;
+        self.inbox.set_cancelled(true);
         Err(Stop::Cancelled)
     }
 }

@@ -25,6 +25,9 @@ struct State {
     unseen: bool,
     /// Whether the store may hold messages that are not in memory.
     unread: bool,
+    /// Whether the run was cancelled. Further requests to cancel stay here, so that they do not
+    /// disturb the end of its work.
+    cancelled: bool,
 }
 
 impl Inbox {
@@ -67,15 +70,25 @@ impl Inbox {
 
     /// The oldest control message that can be applied at any time; it stays until [`Inbox::take`].
     pub(crate) fn first_order(&self) -> Option<Message> {
-        let is_order = |body: &MessageBody| {
-            matches!(body, MessageBody::Pause(_) | MessageBody::Resume(_) | MessageBody::Cancel(_))
-        };
-        self.first(is_order)
+        let is_cancelled = self.state().cancelled;
+        self.first(|body| match body {
+            MessageBody::Pause(_) | MessageBody::Resume(_) => true,
+            MessageBody::Cancel(_) => !is_cancelled,
+            _ => false,
+        })
     }
 
-    /// The oldest request to cancel; it stays until [`Inbox::take`].
+    /// The oldest request to cancel, if it is the first of the run; it stays until [`Inbox::take`].
     pub(crate) fn first_cancel(&self) -> Option<Message> {
+        if self.state().cancelled {
+            return None;
+        }
         self.first(|body| matches!(body, MessageBody::Cancel(_)))
+    }
+
+    /// Sets whether this segment of the run was cancelled: a request to cancel counts once.
+    pub(crate) fn set_cancelled(&self, cancelled: bool) {
+        self.state().cancelled = cancelled;
     }
 
     /// Whether it ends with a pause that is not yet applied.

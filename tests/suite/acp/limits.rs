@@ -77,3 +77,17 @@ fn projects_share_the_concurrent_sessions_of_a_provider() {
     assert_eq!(two.prompts(), 2);
     assert_eq!(longhaul.left_over(), Vec::<String>::new());
 }
+
+#[test]
+fn the_reported_tokens_of_a_session_hold_back_the_next_one_of_its_provider() {
+    let two = Two::new("done", "tokens_per_minute = 30\n");
+    let [first, second] = two.roots();
+    let longhaul = &two.first.world.longhaul;
+    let said =
+        longhaul.call(&["run", "--once", "--max-agents", "1", "-o", "json", &first, &second]);
+    let due = said.exits(3).json()["next_due"].clone();
+    assert!(due.is_string(), "{due}");
+    assert_eq!(two.prompts(), 1, "one session has taken more than 30 tokens");
+    let limit = "providers.toml limits scripted to 30 tokens per minute";
+    assert!(two.why(&first).contains(limit) || two.why(&second).contains(limit));
+}

@@ -126,13 +126,18 @@ async fn finished_work_that_was_blocked_before_it_was_sealed_is_not_paid_again()
 async fn a_session_that_ended_while_its_feature_was_paused_is_not_paid_again_after_a_cancel() {
     let world = World::new(vec![feature("login", "has login")]);
     world.hold("run_session login");
+    world.hold("seal login");
     let engine = world.begin().await;
     world.until_begun("run_session login", 1).await;
     world.pause(&engine, "p/login/1", true).await;
     world.let_go("run_session login");
     engine.outcome(&id("p/login/1/1")).await.unwrap();
-    let request = RequestedBy { by: "ann".into(), why: String::new() };
-    engine.deliver(&id("p/login/1"), MessageBody::Cancel(request)).await.unwrap();
+    let cancel = || MessageBody::Cancel(RequestedBy { by: "ann".into(), why: String::new() });
+    engine.deliver(&id("p/login/1"), cancel()).await.unwrap();
+    world.until_begun("seal login", 1).await;
+    // As `cancel` of the project sends another one.
+    engine.deliver(&id("p/login/1"), cancel()).await.unwrap();
+    world.let_go("seal login");
     world.until_status("login", FeatureStatus::Blocked).await;
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
     lands_unpaid(&world, &engine).await;

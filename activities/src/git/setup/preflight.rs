@@ -8,7 +8,7 @@ use longhaul_workflows::contracts::LoadedBacklog;
 
 use crate::files::placed::{self, Links};
 use crate::git::checkout::filters::filters_in_force;
-use crate::git::checkout::{named, uncommitted};
+use crate::git::checkout::{SET_ASIDE, named, uncommitted};
 use crate::git::command::Git;
 use crate::git::files;
 use crate::git::names::{OWN_DIR, PROGRESS_FILE};
@@ -44,7 +44,7 @@ async fn changed(root: &Path, loaded: &LoadedBacklog) -> Result<Option<(String, 
              waits on `longhaul/next`",
             root.display()
         );
-        (what, "commit or stash them".to_owned())
+        (what, SET_ASIDE.to_owned())
     }))
 }
 

@@ -1,0 +1,41 @@
+//! The directories of held-out checks of all projects of a data directory. Every sandbox hides them:
+//! an agent of one project must not read the held-out checks of another.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+/// The record of a project, in its directory below `git` of the data directory: one absolute path.
+const RECORD: &str = "held-out";
+
+/// Records the directory of a project, or that it has none.
+pub(crate) fn record(data_dir: &Path, project: &str, folder: Option<&Path>) -> io::Result<()> {
+    let own = data_dir.join("git").join(project);
+    let record = own.join(RECORD);
+    let Some(folder) = folder else {
+        return match std::fs::remove_file(&record) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    };
+    let path = folder.as_os_str().as_encoded_bytes();
+    if std::fs::read(&record).is_ok_and(|known| known == path) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&own)?;
+    let new = own.join(format!("{RECORD}.new"));
+    std::fs::write(&new, path)?;
+    std::fs::rename(&new, &record)
+}
+
+/// The recorded directories that exist, but for those around `root`: a checkout stays readable
+/// although another project names a directory above it.
+pub(super) fn all(data_dir: &Path, root: &Path) -> Vec<PathBuf> {
+    let projects = std::fs::read_dir(data_dir.join("git")).into_iter().flatten().flatten();
+    let recorded = projects.filter_map(|project| std::fs::read(project.path().join(RECORD)).ok());
+    let real =
+        recorded.filter_map(|path| PathBuf::from(OsString::from_vec(path)).canonicalize().ok());
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    real.filter(|folder| !root.starts_with(folder)).collect()
+}
