@@ -330,15 +330,7 @@ pub(super) async fn hold(
     while engine.resident_runs() > limit && begun.elapsed() < PATIENCE {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let lives = engine.resident_runs();
-    let after = machine::memory()?;
-    engine.stop().await;
-    Ok(ProcessFigures {
-        lives,
-        before_bytes: before.resident,
-        after_bytes: after.resident,
-        peak_bytes: after.peak,
-    })
+    ProcessFigures::at_end_of(&engine, &before).await
 }
 
 async fn waits(store: &dyn EventLog, run: &RunId) -> Result<bool> {

@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use longhaul_engine::{Context, Ending, Filter, Options, Payload, Stop, Workflow, Workflows};
+use longhaul_engine::{
+    Context, Ending, Engine, Filter, Options, Payload, Stop, Workflow, Workflows,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::machine::Memory;
 use super::{Part, machine, workload};
 
 const WORKFLOW: &str = "bench.waiting";
@@ -40,6 +43,21 @@ pub(super) struct ProcessFigures {
     pub(super) after_bytes: u64,
     /// Its peak memory.
     pub(super) peak_bytes: u64,
+}
+
+impl ProcessFigures {
+    /// The figures now; then stops the engine.
+    pub(super) async fn at_end_of(engine: &Engine, before: &Memory) -> Result<Self> {
+        let lives = engine.resident_runs();
+        let after = machine::memory()?;
+        engine.stop().await;
+        Ok(Self {
+            lives,
+            before_bytes: before.resident,
+            after_bytes: after.resident,
+            peak_bytes: after.peak,
+        })
+    }
 }
 
 /// Waits for a message that does not come.
@@ -94,15 +112,7 @@ pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Resul
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let lives = engine.resident_runs();
-    let after = machine::memory()?;
-    engine.stop().await;
-    Ok(ProcessFigures {
-        lives,
-        before_bytes: before.resident,
-        after_bytes: after.resident,
-        peak_bytes: after.peak,
-    })
+    ProcessFigures::at_end_of(&engine, &before).await
 }
 
 #[cfg(test)]

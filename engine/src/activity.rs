@@ -74,8 +74,8 @@ pub trait Worker: Send + Sync {
     /// Records progress for the next attempt.
     fn record_progress(&self, details: Payload);
 
-    /// Emits an event to live views. It is not recorded and may be lost. A worker without live views
-    /// ignores it.
+    /// Emits an event to live views. It is not recorded and may be lost. A worker without live
+    /// views ignores it.
     fn emit(&self, _event: Payload) {}
 
     /// Whether the attempt should end.

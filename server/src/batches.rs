@@ -28,8 +28,8 @@ use crate::service::Service;
 
 /// How long a terminated run may take to end.
 const ENDING: Duration = Duration::from_secs(2);
-/// Poll interval of a batch over its projects: a project settles by being quiet for a time, which no
-/// event tells.
+/// Poll interval of a batch over its projects: a project settles by being quiet for a time, which
+/// no event tells.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The status of a batch in this process.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// Poll interval of the lock and the socket: a process that waits in line for the lock would take it
-/// for a moment from the next owner.
+/// Poll interval of the lock and the socket: a process that waits in line for the lock would take
+/// it for a moment from the next owner.
 const LOOK: Duration = Duration::from_millis(50);
 /// Delay before the user is informed of the wait.
 pub(crate) const SOON: Duration = Duration::from_secs(2);

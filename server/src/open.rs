@@ -35,8 +35,8 @@ pub struct Limits {
 /// begin at once.
 const TREES_AHEAD: usize = 2;
 
-/// A work tree counts among those after which none is opened for this time at most: its feature may
-/// wait for something else than an agent.
+/// How long an unused work tree counts towards [`TREES_AHEAD`]: its feature may wait for something
+/// other than an agent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Changes the concurrency limits of the process that runs the log.

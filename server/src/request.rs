@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A request to the service over an open log: its name, its response and its command. A client needs
-/// no more; [`Perform`](crate::perform::Perform) is the other side.
+/// A request to the service over an open log: its name, its response and its command. A client
+/// needs no more; [`Perform`](crate::perform::Perform) is the other side.
 pub trait Request: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name on the wire.
     const NAME: &'static str;

@@ -116,8 +116,8 @@ pub(crate) fn until_released(log: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(io("opening", &path, &error)),
     };
-    // A lock request has no timeout, so a thread makes it. A thread that comes too late releases the
-    // lock at once.
+    // A lock request has no timeout, so a thread makes it. A thread that comes too late releases
+    // the lock at once.
     let (sender, released) = mpsc::channel();
     std::thread::spawn(move || {
         // Unlocked explicitly: a child process that is being spawned shares the file until exec.

@@ -68,8 +68,8 @@ pub mod signal {
     pub const BLOCK: &str = "block";
     /// Retry a blocked feature; content: its id.
     pub const UNBLOCK: &str = "unblock";
-    /// Feature runs are held: paused, parked, stuck. Content: [`HeldRuns`](super::Held), all of them.
-    /// Only the merge order depends on it.
+    /// Feature runs are held: paused, parked, stuck. Content: [`HeldRuns`](super::Held), all of
+    /// them. Only the merge order depends on it.
     pub const HELD: &str = "held";
 }
 

@@ -38,8 +38,8 @@ impl ProjectRoot {
     }
 }
 
-/// Replaces a file. It is not synced: after a power cut it is rewritten from the log. A symbolic link
-/// at the path is replaced, not followed.
+/// Replaces a file. It is not synced: after a power cut it is rewritten from the log. A symbolic
+/// link at the path is replaced, not followed.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;

@@ -85,8 +85,8 @@ impl Repository {
         Ok(found)
     }
 
-    /// The ref that a symbolic ref points to; any other ref itself. `longhaul/next` is Longhaul's own:
-    /// a symbolic ref in its place is not followed.
+    /// The ref that a symbolic ref points to; any other ref itself. `longhaul/next` is Longhaul's
+    /// own: a symbolic ref in its place is not followed.
     async fn end_of(&self, name: String) -> Result<String, Failure> {
         if name == head_ref(NEXT) {
             return Ok(name);

@@ -317,7 +317,8 @@ impl Finished {
         self.stderr.trim()
     }
 
-    /// Whether it could not read a file or a directory; it may have left that out without a failure.
+    /// Whether it could not read a file or a directory; it may have left that out without a
+    /// failure.
     pub(super) fn was_denied(&self) -> bool {
         self.stderr.contains(": Permission denied")
     }
@@ -338,8 +339,8 @@ impl Finished {
         }
     }
 
-    /// Gives the owner of a work tree the rights back that a program took from its files, if that was
-    /// the cause. Returns a description of the repair.
+    /// Gives the owner of a work tree the rights back that a program took from its files, if that
+    /// was the cause. Returns a description of the repair.
     fn give_access(&self) -> Option<String> {
         let work_tree = self.work_tree.as_deref()?;
         let is_cause = self.was_denied() && give_access(work_tree);

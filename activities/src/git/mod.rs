@@ -2,12 +2,12 @@
 //!
 //! Every handler reaches the same end from any state that a crash or a power cut can leave, and
 //! returns when its effects are on stable storage. Read in this order: [`handlers`] (the
-//! activities), `worktree::open` (a work tree for a feature), [`seal`] (a checkpoint), `landing::merge`
-//! and `landing::land` (the way to the target branch), `worktree::close`; `landing::landed` finds
-//! earlier landings.
+//! activities), `worktree::open` (a work tree for a feature), [`seal`] (a checkpoint),
+//! `landing::merge` and `landing::land` (the way to the target branch), `worktree::close`;
+//! `landing::landed` finds earlier landings.
 //!
-//! Below them, the lower first: [`command`] (runs git), [`damage`] and [`locks`] (left by a power cut or
-//! a killed git), [`repository`] (the user's repository), [`objects`] (Longhaul's own git
+//! Below them, the lower first: [`command`] (runs git), [`damage`] and [`locks`] (left by a power
+//! cut or a killed git), [`repository`] (the user's repository), [`objects`] (Longhaul's own git
 //! directory, commits, refs and trees), [`checkout`] (the user's files), [`protected`] (limits on
 //! agents), [`tip`] (the base of new work), [`worktree`] (work trees and the repositories in them).
 //! [`rewind`] goes back, and [`setup`] is a project's first use.

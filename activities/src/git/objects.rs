@@ -1,5 +1,5 @@
-//! Objects and refs of a repository: Longhaul's own git directory, commits and refs, trees without a
-//! work tree, and states of work trees that are kept as objects.
+//! Objects and refs of a repository: Longhaul's own git directory, commits and refs, trees without
+//! a work tree, and states of work trees that are kept as objects.
 
 pub(super) mod cat_file;
 pub(super) mod partial;

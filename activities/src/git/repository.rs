@@ -173,8 +173,8 @@ pub(crate) async fn tip_of(checkout: &Path, branch: &str) -> Result<Option<Strin
     Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &name]).find().await
 }
 
-/// Refuses a target whose name is one of Longhaul's own: it would be moved and deleted as a branch of
-/// work.
+/// Refuses a target whose name is one of Longhaul's own: it would be moved and deleted as a branch
+/// of work.
 pub(crate) fn refuse_own_branch(target: &str) -> Result<(), Failure> {
     if !target.to_lowercase().starts_with(OWN_BRANCHES) {
         return Ok(());

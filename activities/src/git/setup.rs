@@ -1,5 +1,5 @@
-//! A project's first use: its owner, its repository and branch, and what can be told about a checkout
-//! before a session is paid.
+//! A project's first use: its owner, its repository and branch, and what can be told about a
+//! checkout before a session is paid.
 
 pub(super) mod init;
 pub(super) mod moved;

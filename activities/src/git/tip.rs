@@ -29,8 +29,8 @@ impl TipState {
 }
 
 impl Repository {
-    /// The commit of the target branch, with all its files. A missing branch is waited for: a person moves or renames it,
-    /// and no work is given up for that.
+    /// The commit of the target branch, with all its files. A missing branch is waited for: a
+    /// person moves or renames it, and no work is given up for that.
     pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
         let commit = self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
             Failure::machine(format!(

@@ -2,8 +2,8 @@
 //! includes the digest of the message before it.
 //!
 //! A file is `<digest of the parent>\n<message as JSON>`, its name the blake3 digest of these
-//! bytes; the first message has an empty parent. A missing or damaged file makes the chain unknown, and
-//! the workflow sends the conversation again, so files are not synced.
+//! bytes; the first message has an empty parent. A missing or damaged file makes the chain unknown,
+//! and the workflow sends the conversation again, so files are not synced.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Model calls: Anthropic's Messages API and OpenAI's chat completions.
 //!
 //! Reading order: `chain` (the conversation of a call), `exchange` (one request and its answer),
-//! `refusal` (the classes of errors), `files` (state that survives a crash). Of each protocol, one module
-//! composes requests and one reads the events of answers.
+//! `refusal` (the classes of errors), `files` (state that survives a crash). Of each protocol, one
+//! module composes requests and one reads the events of answers.
 
 mod anthropic;
 mod anthropic_answer;

@@ -1,5 +1,5 @@
-//! The rate limits that providers have stated. Each is kept in a file, so that other runs, and later
-//! processes, wait for its end before their first request.
+//! The rate limits that providers have stated. Each is kept in a file, so that other runs, and
+//! later processes, wait for its end before their first request.
 
 use std::path::{Path, PathBuf};
 

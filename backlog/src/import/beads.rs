@@ -1,5 +1,5 @@
-//! Issues, one per line (or in an array): only links of a type that blocks order the work; P0 is the
-//! most urgent. Epics are containers, and a closed issue may have been withdrawn.
+//! Issues, one per line (or in an array): only links of a type that blocks order the work; P0 is
+//! the most urgent. Epics are containers, and a closed issue may have been withdrawn.
 
 mod epics;
 mod links;

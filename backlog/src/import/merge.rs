@@ -34,8 +34,8 @@ pub struct Skipped {
     pub differs: Vec<&'static str>,
 }
 
-/// Adds new features to a list: all of them, or none if the list would become invalid. `update`: known
-/// entries take over the fields that differ, without claims.
+/// Adds new features to a list: all of them, or none if the list would become invalid. `update`:
+/// known entries take over the fields that differ, without claims.
 ///
 /// Importing a file again changes nothing.
 pub fn merge(

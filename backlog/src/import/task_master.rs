@@ -91,7 +91,8 @@ fn id(task: &Map<String, Value>) -> Option<String> {
     task.get("id").map(|id| id.to_string().trim_matches('"').to_owned())
 }
 
-/// The beginning of the ids of a tag: each tag counts its tasks from 1. `master` is the default tag.
+/// The beginning of the ids of a tag: each tag counts its tasks from 1. `master` is the default
+/// tag.
 fn prefix(tag: &str) -> String {
     let tag = slug(tag, PREFIX_MAX);
     if tag.is_empty() || tag == "master" { String::new() } else { format!("{tag}-") }

@@ -22,7 +22,7 @@ enum End {
     Stuck(Stop),
 }
 
-/// `creation`: of a run that was created just now and is in memory for the first time.
+/// `creation` is set for a run that was just created.
 pub(super) async fn drive(
     shared: Arc<Shared>,
     run: RunId,
@@ -51,8 +51,8 @@ pub(super) async fn drive(
             End::Stuck(stop) => {
                 tracing::error!(%run, "{stop}");
                 shared.set_stuck(&run, stop);
-                // One more activation ends the run if that is asked for: it does so before it asks
-                // the workflow. A request that comes later wakes the run.
+                // A termination is applied before the workflow runs, so one more activation can end
+                // a stuck run. A later request wakes the run.
                 if shared.release(&run, &inbox, |inbox| !is_last && inbox.may_hold_terminate()) {
                     return;
                 }

@@ -25,7 +25,8 @@ impl Shared {
             commit.creations.iter().map(|creation| creation.run.clone()).collect();
         let recipients: Vec<_> =
             commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
-        // Also without a receiver: one that subscribes during the commit does not see it in the store.
+        // Also without a receiver: one that subscribes during the commit does not see it in the
+        // store.
         let change = Change { run: commit.run.clone(), events: commit.events.clone() };
         let committed = self.store.commit(commit).await?;
         for ((run, reservation), created) in

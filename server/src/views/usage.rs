@@ -1,7 +1,7 @@
 //! The ledger of turns, tokens and cost, folded from events.
 //!
-//! Each token is counted once, in the history of a session run: at the answer of a model call, or in
-//! the report of another agent than the built-in one.
+//! Each token is counted once, in the history of a session run: at the answer of a model call, or
+//! in the report of another agent than the built-in one.
 
 use std::collections::BTreeMap;
 
@@ -44,8 +44,8 @@ pub enum UsageBy {
     Day,
     /// A provider of models; the driver of an agent that is a program.
     Provider,
-    /// A label of the run or of its project: `KEY=VALUE`. Usage without labels is in the row `none`,
-    /// and that with several is in the row of each.
+    /// A label of the run or of its project: `KEY=VALUE`. Usage without labels is in the row
+    /// `none`, and that with several is in the row of each.
     Label,
 }
 
@@ -151,7 +151,8 @@ impl View<'_> {
 }
 
 impl View<'_> {
-    /// The labels of a run and of those above it, as `KEY=VALUE`. The nearest value of a key counts.
+    /// The labels of a run and of those above it, as `KEY=VALUE`. The nearest value of a key
+    /// counts.
     async fn labels_of(&self, run: &RunId) -> Result<Vec<String>, RequestError> {
         let mut labels = BTreeMap::new();
         let mut path = Some(run.as_str());
@@ -208,8 +209,8 @@ impl UsageSum {
     }
 }
 
-/// The uses of models in the history of a session run. A command states neither turns nor tokens nor
-/// cost.
+/// The uses of models in the history of a session run. A command states neither turns nor tokens
+/// nor cost.
 fn of_session(events: &[Event]) -> Vec<Entry> {
     let answers = SessionView::of(events).uses.into_iter().map(|answer| Entry {
         at: answer.at,

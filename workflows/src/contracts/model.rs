@@ -72,7 +72,8 @@ pub struct ModelCall {
     pub model: String,
     /// The context window in tokens.
     pub window: u64,
-    /// The head of the chain that `new` continues; `None`: `new` begins with the [`Message::Start`].
+    /// The head of the chain that `new` continues; `None`: `new` begins with the
+    /// [`Message::Start`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// The messages since then.
@@ -83,8 +84,8 @@ pub struct ModelCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Message {
-    /// The begin of a conversation: the part that every request repeats first, so that the provider can
-    /// cache it.
+    /// The begin of a conversation: the part that every request repeats first, so that the provider
+    /// can cache it.
     Start {
         /// The system prompt.
         system: String,

@@ -166,10 +166,7 @@ impl Work {
         commit: &str,
         lease: &MergeLease,
     ) -> ChecksInput {
-        let mut checks = self.own_checks();
-        add(&mut checks, &self.input.settings.baseline);
-        add(&mut checks, &lease.regression);
-        ChecksInput { repeat: true, ..self.checks(worktree, commit, checks) }
+        ChecksInput { repeat: true, ..self.merged_gates(worktree, commit, lease) }
     }
 
     /// The gates on the merged result: the feature's own, the baseline, and those of finished

@@ -9,8 +9,8 @@ use super::named;
 use crate::git::command::Git;
 use crate::git::files;
 
-/// The effects of configured filters of tracked files on a checkout, and the remedy: one note for each
-/// filter in force.
+/// The effects of configured filters of tracked files on a checkout, and the remedy: one note for
+/// each filter in force.
 pub(in crate::git) async fn filters_in_force(
     root: &Path,
 ) -> Result<Vec<(String, String)>, Failure> {

@@ -1,4 +1,5 @@
-//! Git commands that wait for ever, for example for the other end of a pipe in the place of an object.
+//! Git commands that wait for ever, for example for the other end of a pipe in the place of an
+//! object.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

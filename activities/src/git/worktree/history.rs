@@ -28,7 +28,8 @@ impl Repository {
         self.commit(&taken).await
     }
 
-    /// Records the commit of the target that a tree is based on, when Longhaul brought it to `head`.
+    /// Records the commit of the target that a tree is based on, when Longhaul brought it to
+    /// `head`.
     pub(in crate::git) async fn remember_base(
         &self,
         tree: &Tree,

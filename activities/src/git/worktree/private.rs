@@ -97,8 +97,8 @@ impl Tree {
         match read_ref(&dir.join(name)) {
             Ok(Some(commit)) if is_plain && is_object_name(&commit) => Ok(Some(commit)),
             _ => {
-                // Not `^{commit}`: git would look for the object, and could fetch a missing one from
-                // a remote of the agent's.
+                // Not `^{commit}`: git would look for the object, and could fetch a missing one
+                // from a remote of the agent's.
                 let git = Git::at(&self.path).reading(&self.path).env("GIT_DIR", &dir);
                 let answer = git.args(["rev-parse", "--verify", "--quiet", name]).finish().await?;
                 Ok((answer.code() == Some(0)).then(|| answer.text()))

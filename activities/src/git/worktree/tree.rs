@@ -183,8 +183,8 @@ impl Tree {
         Ok(listed.code() == Some(0) && listed.stdout.is_empty() && !listed.was_denied())
     }
 
-    /// Lets Longhaul read the private repository and its own directory, and enter the tree, whatever
-    /// rights a program left there.
+    /// Lets Longhaul read the private repository and its own directory, and enter the tree,
+    /// whatever rights a program left there.
     pub(in crate::git) fn let_read(&self) {
         let is_closed = self.is_directory() && std::fs::read_dir(&self.path).is_err();
         if is_closed {

@@ -130,7 +130,8 @@ impl WorkTree {
         self.tree.begin_held_out()
     }
 
-    /// Records that checks have passed on this content in it, and that nothing has changed it since.
+    /// Records that checks have passed on this content in it, and that nothing has changed it
+    /// since.
     pub(crate) fn remember_checks(&self, content: &str) -> Result<(), Failure> {
         self.tree.set_checked(content)
     }

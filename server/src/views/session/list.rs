@@ -74,7 +74,8 @@ pub struct SessionLine {
 }
 
 impl SessionLine {
-    /// A session of the built-in agent, from its published progress; `None`: its history tells more.
+    /// A session of the built-in agent, from its published progress; `None`: its history tells
+    /// more.
     fn of_progress(run: &RunId, summary: &Summary, progress: &SessionProgress) -> Option<Self> {
         let (state, failure) = match (&summary.status, &progress.ending) {
             (Status::Completed, ending) => SessionState::after(ending.as_ref()?),

@@ -2,10 +2,11 @@
 //!
 //! The client is a state machine over lines, without the crate `agent-client-protocol`: that starts
 //! the agent itself, and here a supervisor does, in the sandbox. The same reader makes the
-//! transcript of a log, where only the lines of the agent are. So the ids of requests are constants.
+//! transcript of a log, where only the lines of the agent are. So the ids of requests are
+//! constants.
 //!
-//! The protocol has no type for a full window, a limited rate or a missing login: [`end`] reads what
-//! agents add.
+//! The protocol has no type for a full window, a limited rate or a missing login: [`end`] reads
+//! what agents add.
 
 mod end;
 mod permission;
