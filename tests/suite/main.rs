@@ -14,6 +14,7 @@ mod carry;
 mod command_line;
 mod crash;
 mod cut_off;
+mod demo;
 mod differs;
 mod flow;
 mod follow;

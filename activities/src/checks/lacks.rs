@@ -19,13 +19,16 @@ pub(super) fn of(
 ) -> Option<UnmetNeed> {
     let is_parted = |letter: char| letter.is_whitespace() || ";&|()<>\"'`=".contains(letter);
     let words = command.split(is_parted).filter(|word| !word.is_empty());
-    let missing = words.map(|word| Path::new(word.trim_start_matches("./"))).find(|path| {
+    let missing = words.map(|word| word.trim_start_matches("./")).find(|word| {
+        let path = Path::new(word);
+        // A bare word can be the name of a test as well as that of a directory.
+        let is_in_protected = || word.contains('/') && is_protected(&path.join("any"));
         path.components().all(|part| matches!(part, Component::Normal(_)))
-            && (is_protected(path) || is_protected(&path.join("any")))
+            && (is_protected(path) || is_in_protected())
             && tree.join(path).symlink_metadata().is_err()
     });
     if let Some(path) = missing {
-        return Some(UnmetNeed::File { path: path.to_string_lossy().into_owned() });
+        return Some(UnmetNeed::File { path: path.to_owned() });
     }
     let program = command.split_whitespace().next()?;
     let is_name = program.chars().all(|letter| letter.is_alphanumeric() || "_.+-".contains(letter));
@@ -46,7 +49,10 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir(tree.path().join("acceptance")).unwrap();
         std::fs::write(tree.path().join("acceptance/there.sh"), "").unwrap();
-        let is_protected = |path: &Path| path.starts_with("acceptance") && path.iter().count() > 1;
+        let is_protected = |path: &Path| {
+            let is_below = ["acceptance", "fixtures"].iter().any(|dir| path.starts_with(dir));
+            is_below && path.iter().count() > 1
+        };
         let found =
             of(command, Some(exit_code), tree.path(), is_protected, OsStr::new("/usr/bin:/bin"));
         assert_eq!(found.as_ref(), expected, "{command}");
@@ -58,7 +64,9 @@ mod tests {
         expect("sh acceptance/login.sh", 2, file("acceptance/login.sh").as_ref());
         expect("cd x && ./acceptance/a.sh; true", 127, file("acceptance/a.sh").as_ref());
         expect("run --with=acceptance/a.sh", 1, file("acceptance/a.sh").as_ref());
+        expect("ls fixtures/ x", 1, file("fixtures/").as_ref());
         expect("sh acceptance/there.sh", 1, None);
+        expect("cargo test --test fixtures login::", 101, None);
         expect("sh tests/new.sh", 127, None);
     }
 
