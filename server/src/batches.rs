@@ -134,7 +134,7 @@ impl Service {
     }
 
     /// The projects that a batch has begun and that have not passed.
-    pub(crate) async fn begun(&self, batch: &RunId) -> Result<Vec<RunId>, StoreError> {
+    pub(crate) async fn begun_projects(&self, batch: &RunId) -> Result<Vec<RunId>, StoreError> {
         let Some(BatchStanding { view, states, .. }) = standing(self, batch).await? else {
             return Ok(Vec::new());
         };

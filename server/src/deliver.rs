@@ -68,7 +68,7 @@ request!(SendSignal, "signal" -> Delivered, command: Some("signal"), |self, serv
 impl SendSignal {
     async fn run(self, service: &Service) -> Result<Delivered, RequestError> {
         let Self { run, name, payload, request } = self;
-        let summary = service.known(&run).await?;
+        let summary = service.existing(&run).await?;
         let payload = Payload::of(&payload);
         signals::check(&summary.workflow, &name, &payload).map_err(RequestError::refused)?;
         service.deliver_one(run, MessageBody::signal_by(name, payload, request)).await
@@ -80,7 +80,7 @@ request!(Reconcile, "reconcile" -> Delivered, command: Some("reconcile"), |self,
 impl Reconcile {
     async fn run(self, service: &Service) -> Result<Delivered, RequestError> {
         let Self { run, landed, output, request } = self;
-        let summary = service.known(&run).await?;
+        let summary = service.existing(&run).await?;
         if !matches!(summary.status, longhaul_engine::Status::Parked(_)) {
             let status = summary.status.name();
             return Err(RequestError::refused(format!(

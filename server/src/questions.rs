@@ -38,7 +38,7 @@ request!(AnswerQuestion, "answer" -> Answered, command: Some("answer"), |self, s
 impl AnswerQuestion {
     async fn run(self, service: &Service) -> Result<Answered, RequestError> {
         let Self { run, text, request } = self;
-        service.known(&run).await?;
+        service.existing(&run).await?;
         if text.trim().is_empty() {
             return Err(RequestError::refused("the answer is empty"));
         }

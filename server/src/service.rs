@@ -100,7 +100,7 @@ impl Service {
 
     /// Marks the work trees as unused, so that the next process can reuse them.
     pub(crate) async fn release_work_trees(&self) {
-        if let Err(failure) = self.git.rest().await {
+        if let Err(failure) = self.git.release_work_trees().await {
             tracing::warn!(%failure, "the next run makes its work trees again");
         }
     }
@@ -111,7 +111,7 @@ impl Service {
     }
 
     /// The summary of an existing run.
-    pub(crate) async fn known(&self, run: &RunId) -> Result<Summary, StoreError> {
+    pub(crate) async fn existing(&self, run: &RunId) -> Result<Summary, StoreError> {
         self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))
     }
 

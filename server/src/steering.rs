@@ -41,7 +41,7 @@ impl Service {
     /// Sends the order, or in a dry run only returns the receivers. An order to a batch goes to the
     /// projects that it has begun, too.
     pub(crate) async fn steer(&self, steer: &Steer) -> Result<Delivered, RequestError> {
-        let summary = self.known(&steer.target).await?;
+        let summary = self.existing(&steer.target).await?;
         let is_for_projects =
             matches!(steer.order, Order::Pause | Order::Resume | Order::Cancel | Order::Terminate);
         if summary.workflow != BatchWorkflow::NAME || !is_for_projects {
@@ -50,7 +50,7 @@ impl Service {
         // No project may begin between the order to the batch and those to its projects.
         let _steering = self.batches.steering.lock().await;
         let mut delivered = self.steer_one(steer, summary).await?;
-        let projects = self.begun(&steer.target).await?.into_iter().map(async |target| {
+        let projects = self.begun_projects(&steer.target).await?.into_iter().map(async |target| {
             let Some(summary) = self.store.summary(&target).await? else {
                 return Ok(Delivered { runs: Vec::new() });
             };

@@ -221,7 +221,7 @@ impl Session {
         self.begun = Some(begun);
         loop {
             self.take_notes(context).await?;
-            let left = self.left();
+            let left = self.remaining();
             if left.lacks().is_some() {
                 // Another session continues, if the limits of the feature and its project allow it.
                 self.outcome = AgentOutcome::Budget;
@@ -327,7 +327,7 @@ impl Session {
     }
 
     /// The resources that it may still use.
-    fn left(&self) -> Resources {
+    fn remaining(&self) -> Resources {
         self.start.available.minus(self.progress.used())
     }
 

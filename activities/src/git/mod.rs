@@ -205,7 +205,7 @@ impl GitHandlers {
 
     /// Marks the work trees as safe for the next process. Called at shutdown, when no work is
     /// active.
-    pub async fn rest(&self) -> Result<(), Failure> {
+    pub async fn release_work_trees(&self) -> Result<(), Failure> {
         let known: Vec<_> =
             self.known.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for repository in known {

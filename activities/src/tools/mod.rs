@@ -37,9 +37,9 @@ pub use hook::HookHandler;
 
 use edit::{Edit, EditContext};
 use place::{Fault, ToolTree};
-use ready::wanted;
+use ready::tree_request;
 use search::Scope;
-use shell::{Command, told};
+use shell::{Command, fault_of};
 use text::Secrets;
 
 /// Parts of the names of variables whose inherited values are secret.
@@ -96,7 +96,7 @@ impl ToolHandler {
         variables: &Arc<Variables>,
         attempt: &Attempt,
     ) -> Result<Answer, Fault> {
-        let wanted = wanted(input, attempt);
+        let wanted = tree_request(input, attempt);
         let only_reads =
             matches!(args, ToolArgs::Read { .. } | ToolArgs::Search { .. } | ToolArgs::List { .. });
         let ready = tokio::select! {
@@ -121,7 +121,7 @@ impl ToolHandler {
         if tree.is_in_use().map_err(Fault::Call)? {
             tree.settle().await.map_err(Fault::Call)?;
         }
-        ready.told(answer)
+        ready.with_notice(answer)
     }
 }
 
@@ -139,7 +139,7 @@ impl Handler<UseTool> for ToolHandler {
                     (None, Err(fault)) => Err(Fault::Tool(fault)),
                 }
             }
-            Err(failure) => Err(told(failure)),
+            Err(failure) => Err(fault_of(failure)),
         };
         let answer = match answer {
             Ok(answer) => answer,
@@ -162,7 +162,7 @@ impl Handler<UseTool> for ToolHandler {
             return Probe::NotLanded;
         }
         let mut notice = None;
-        let found = match self.ready(&wanted(&input, attempt), false).await {
+        let found = match self.ready(&tree_request(&input, attempt), false).await {
             Ok(ready) => {
                 notice = ready.notice;
                 ready.tree.settle().await

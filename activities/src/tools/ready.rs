@@ -32,7 +32,7 @@ enum TreeLock {
 
 impl Ready {
     /// An answer, after the notice.
-    pub(super) fn told(self, answer: Result<Answer, Fault>) -> Result<Answer, Fault> {
+    pub(super) fn with_notice(self, answer: Result<Answer, Fault>) -> Result<Answer, Fault> {
         let Some(notice) = self.notice else { return answer };
         match answer {
             Ok(answer) => Ok(Answer { text: notice + &answer.text, ..answer }),
@@ -86,7 +86,7 @@ impl ToolHandler {
     }
 }
 
-pub(super) fn wanted<'a>(input: &'a ToolUse, attempt: &'a Attempt) -> TreeRequest<'a> {
+pub(super) fn tree_request<'a>(input: &'a ToolUse, attempt: &'a Attempt) -> TreeRequest<'a> {
     TreeRequest {
         project: &input.project,
         feature: &input.feature,

@@ -45,13 +45,13 @@ impl ToolHandler {
         tree: &WorkTree,
         attempt: &Attempt,
     ) -> Result<ShellResult, Fault> {
-        let spec = self.spec(&command, tree.path(), attempt).map_err(told)?;
+        let spec = self.spec(&command, tree.path(), attempt).map_err(fault_of)?;
         tree.begin_use().map_err(Fault::Call)?;
         let ran = self.setup.runner.run(&spec, attempt).await;
         let secrets = &command.variables.secrets;
         let ran = match ran {
             Ok(finished) => ended(&spec, finished, secrets),
-            Err(failure) => Err(told(failure)),
+            Err(failure) => Err(fault_of(failure)),
         };
         tree.settle().await.map_err(Fault::Call)?;
         ran
@@ -138,7 +138,13 @@ fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<ShellResu
     }
     let output = output(&finished.log, secrets).map_err(|error| {
         let message = format!("the output in {} cannot be read: {error}", finished.log.display());
-        told(machine::failure(&error, Operation::Files, &finished.log, message, Failure::retryable))
+        fault_of(machine::failure(
+            &error,
+            Operation::Files,
+            &finished.log,
+            message,
+            Failure::retryable,
+        ))
     })?;
     // The answer has the part that the model may see. The log has more: secrets too.
     remove(vec![finished.log.clone()]);
@@ -168,7 +174,7 @@ fn remove(logs: Vec<PathBuf>) {
 }
 
 /// A failure as an answer to the model, unless it is one of the machine or a cancellation.
-pub(super) fn told(failure: Failure) -> Fault {
+pub(super) fn fault_of(failure: Failure) -> Fault {
     match failure.kind {
         FailureKind::Machine | FailureKind::Cancelled => Fault::Call(failure),
         _ => Fault::Tool(failure.message),

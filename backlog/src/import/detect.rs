@@ -41,13 +41,13 @@ pub(super) fn shape_of(source: &Source<'_>) -> Result<Shape, ImportError> {
         [] if matches!(source, Source::Markdown(text) if text.trim().is_empty()) => {
             Err(ImportError::Empty)
         }
-        [] => Err(ImportError::Unknown { found: found(source) }),
+        [] => Err(ImportError::Unknown { found: description(source) }),
         _ => Err(ImportError::Ambiguous(fitting)),
     }
 }
 
 /// A short description of the content.
-fn found(source: &Source<'_>) -> String {
+fn description(source: &Source<'_>) -> String {
     match source {
         Source::Json(Value::Object(object)) => {
             let keys: Vec<&str> = object.keys().map(String::as_str).take(8).collect();

@@ -178,7 +178,8 @@ impl<'o> Intake<'o> {
         let mut kept_extra = Vec::new();
         let mut items = Vec::with_capacity(features.len());
         for (feature, (place, leftovers)) in features.into_iter().zip(besides) {
-            kept_extra.extend(leftovers.iter().map(|leftover| kept(&feature, &place, leftover)));
+            kept_extra
+                .extend(leftovers.iter().map(|leftover| kept_key(&feature, &place, leftover)));
             items.push(item(feature, place, leftovers));
         }
         let claimed = items.iter().filter(|item| claim::is_claimed(&item.extra)).count();
@@ -200,7 +201,7 @@ fn item(mut feature: Feature, place: Place, leftovers: Vec<Leftover>) -> Item {
     Item { place, feature, extra }
 }
 
-fn kept(feature: &Feature, place: &Place, leftover: &Leftover) -> KeptKey {
+fn kept_key(feature: &Feature, place: &Place, leftover: &Leftover) -> KeptKey {
     KeptKey {
         place: place.below(&leftover.key),
         id: Some(feature.id.clone()),

@@ -64,7 +64,7 @@ impl Priorities {
             (Some(order), ..) => (order, "--priority".to_owned()),
             (None, Some((order, place)), _) => (*order, format!("as `{place}` says")),
             (None, None, Some(order)) => (order, "as usual in this format".to_owned()),
-            (None, None, None) => self.found(features),
+            (None, None, None) => self.guessed_order(features),
         };
         for (index, priority) in self.in_order(order) {
             if let Some(feature) = features.get_mut(index) {
@@ -83,7 +83,7 @@ impl Priorities {
     }
 
     /// The order by the dependencies, else by the order of the file.
-    fn found(&self, features: &[Feature]) -> (PriorityOrder, String) {
+    fn guessed_order(&self, features: &[Feature]) -> (PriorityOrder, String) {
         if let Some(order) = self.of_dependencies(features) {
             return (order, "as the dependencies show".to_owned());
         }

@@ -128,7 +128,7 @@ impl Service {
     /// The run and its feature.
     pub(crate) async fn origin(&self, run: &RunId) -> Result<ForkOrigin, RequestError> {
         let run = run.clone();
-        let summary = self.known(&run).await?;
+        let summary = self.existing(&run).await?;
         if summary.workflow != FeatureWorkflow::NAME {
             return Err(RequestError::refused(format!(
                 "{run} is a {}, and no run of a feature",

@@ -26,7 +26,7 @@ use crate::steering::Steer;
 impl Service {
     pub(crate) async fn rollback(&self, asked: RollBack) -> Result<RolledBack, RequestError> {
         let RollBack { project, to, request, dry_run } = asked;
-        let summary = self.known(&project).await?;
+        let summary = self.existing(&project).await?;
         let published = self.store.published(&project).await?;
         let view =
             published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());

@@ -54,7 +54,7 @@ impl View<'_> {
                 (run, Some(number))
             }
         };
-        let summary = self.known(&run).await?;
+        let summary = self.existing(&run).await?;
         if let Some(at) = pruned::at(&summary) {
             return Err(RequestError::refused(pruned::refusal(&run, &at)));
         }
@@ -100,11 +100,11 @@ impl View<'_> {
                 None => format!("run {run} has had no session yet"),
             }));
         };
-        let summary = self.known(&session).await?;
+        let summary = self.existing(&session).await?;
         Ok(self.session_of(session, summary).await?)
     }
 
-    pub(super) async fn known(&self, run: &RunId) -> Result<Summary, StoreError> {
+    pub(super) async fn existing(&self, run: &RunId) -> Result<Summary, StoreError> {
         self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))
     }
 }

@@ -190,7 +190,7 @@ impl Session {
         self.progress.phase = SessionPhase::HandingOver;
         self.progress.successor = Some(next);
         self.publish(context).await?;
-        let prepared = HandoffPrepared { package, left: self.left() };
+        let prepared = HandoffPrepared { package, left: self.remaining() };
         context.signal(feature, HandoffPrepared::SIGNAL, &prepared).await?;
         match self.decision(context).await? {
             HandoffDecision::Shutdown => Ok(Some(SessionEnding::ContextFull)),

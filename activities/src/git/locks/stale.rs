@@ -64,7 +64,7 @@ pub(in crate::git) async fn foreign_lock(
     }
     let begun = Instant::now();
     for lock in locks {
-        if let Some(told) = stays(&lock, checkout, begun).await {
+        if let Some(told) = wait_for_release(&lock, checkout, begun).await {
             return Ok(Some(told));
         }
     }
@@ -76,10 +76,10 @@ pub(in crate::git) async fn foreign_lock_at(
     lock: &Path,
     checkout: Option<&Path>,
 ) -> Option<String> {
-    stays(lock, checkout, Instant::now()).await
+    wait_for_release(lock, checkout, Instant::now()).await
 }
 
-async fn stays(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<String> {
+async fn wait_for_release(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<String> {
     loop {
         let age = age_of(lock)?;
         let holder = holder_of(lock, checkout);
