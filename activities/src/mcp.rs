@@ -18,9 +18,9 @@ use rmcp::service::{RoleClient, RunningService};
 use tokio::sync::oneshot;
 
 use crate::checks::SetUp;
-use crate::confine::{Places, sandbox};
+use crate::confine::{ConfinedPaths, sandbox};
+use crate::obstacle::{Obstacle, why_not};
 use crate::process::{Environment, Fifo, Limits, Spec, logs_of};
-use crate::session::{Obstacle, why_not};
 
 use output::output;
 
@@ -167,7 +167,8 @@ impl Host<'_> {
             program.into()
         };
         let data_dir = self.setup.runner.data_dir();
-        let places = Places { root: self.root, tree: self.tree, data_dir, sees_held_out: false };
+        let places =
+            ConfinedPaths { root: self.root, tree: self.tree, data_dir, sees_held_out: false };
         let confinement =
             Confinement { held_out: self.held_out.clone(), ..self.agent.confinement() };
         let sandbox = sandbox(&places, Some(Path::new(&program)), &self.env, &confinement)?;

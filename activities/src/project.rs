@@ -1,6 +1,5 @@
 //! Reads a project from the user's checkout: its settings and its feature list.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,16 +7,16 @@ use async_trait::async_trait;
 use longhaul_backlog::{FeatureList, tasks_md};
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
-use longhaul_workflows::settings::{EnvSource, Settings};
+use longhaul_workflows::settings::Settings;
 
 use crate::confine;
-use crate::files::placed::{self, LONGEST, LONGEST_SETTINGS, Links};
+use crate::files::placed::{self, LONGEST, Links};
 use crate::git;
+use crate::longhaul_toml::read;
 use crate::machine;
-use crate::nul;
 
-/// The settings file of a project.
-pub const SETTINGS_FILE: &str = "longhaul.toml";
+pub use crate::longhaul_toml::{NO_SETTINGS, SETTINGS_FILE, settings};
+
 /// The checklist that is used when there is no feature list.
 pub const TASKS_FILE: &str = "tasks.md";
 /// The other common spelling of the feature list.
@@ -112,106 +111,8 @@ async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
     Ok(LoadedBacklog { features, settings, target, list_file, notes, lost: Vec::new(), tip: None })
 }
 
-/// The failure code for a missing `longhaul.toml`.
-pub const NO_SETTINGS: &str = "no_settings";
-
 /// The failure code for a missing feature list.
 pub const NO_LIST: &str = "no_list";
-
-/// Reads `longhaul.toml`.
-pub fn settings(root: &Path) -> Result<Settings, Failure> {
-    let path = root.join(SETTINGS_FILE);
-    let Some(text) = read(root, SETTINGS_FILE, LONGEST_SETTINGS)? else {
-        let missing =
-            Failure::terminal(format!("there is no {SETTINGS_FILE} in {}", root.display()));
-        return Err(missing.with_code(NO_SETTINGS));
-    };
-    let settings =
-        toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))?;
-    nul::refuse_in_toml(&text)
-        .map_err(|error| Failure::terminal(format!("{}: {error}", path.display())))?;
-    Ok(settings)
-}
-
-/// The error in a settings file, with its line number. The line is not quoted: it may hold a
-/// secret, and failures are recorded.
-fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> String {
-    let line = |span: std::ops::Range<usize>| {
-        let before = text.get(..span.start).unwrap_or_default();
-        format!(" line {}:", before.matches('\n').count() + 1)
-    };
-    let line = error.span().map(line).unwrap_or_default();
-    let message = error.message().trim_end();
-    let is_list =
-        message.starts_with("invalid type: string") && message.ends_with("expected a sequence");
-    let advice = if is_list { "; write it as a list, such as [\"agent1\"]" } else { "" };
-    format!("{}:{line} {message}{advice}", path.display())
-}
-
-/// The longest value of a variable.
-const LONGEST_VALUE: u64 = 64 * 1024;
-
-/// The values of a session's variables, read now. A variable that `longhaul.toml` no longer sets is
-/// omitted.
-///
-/// # Errors
-/// If a source cannot be read. The message names the variable and the source, never a
-/// value.
-pub(crate) fn agent_env(
-    root: &Path,
-    wanted: &BTreeMap<String, EnvSource>,
-) -> Result<BTreeMap<String, String>, Failure> {
-    let mut set = None;
-    let mut found = BTreeMap::new();
-    for (name, source) in wanted {
-        let value = match source {
-            EnvSource::Settings(_) => {
-                if set.is_none() {
-                    set = Some(values(root)?);
-                }
-                set.as_ref().and_then(|set| set.get(name)).cloned()
-            }
-            EnvSource::File(file) => Some(value_in(&root.join(file)).map_err(|error| {
-                let path = root.join(file);
-                Failure::terminal(format!(
-                    "cannot read the variable `{name}` from {}: {error}",
-                    path.display()
-                ))
-            })?),
-            EnvSource::Env(other) => Some(std::env::var(other).map_err(|_| {
-                Failure::terminal(format!(
-                    "the variable `{name}` is to be that of `{other}`, which is not set in the \
-                     process that runs the log"
-                ))
-            })?),
-        };
-        found.extend(value.map(|value| (name.clone(), value)));
-    }
-    Ok(found)
-}
-
-/// The values that `[agent] env` of `longhaul.toml` sets.
-fn values(root: &Path) -> Result<BTreeMap<String, String>, Failure> {
-    let path = root.join(SETTINGS_FILE);
-    let Some(text) = read(root, SETTINGS_FILE, LONGEST)? else { return Ok(BTreeMap::new()) };
-    // The file may be half-written at this moment.
-    let table: toml::Table =
-        toml::from_str(&text).map_err(|error| Failure::retryable(wrong(&path, &text, &error)))?;
-    let variables =
-        table.get("agent").and_then(|agent| agent.get("env")).and_then(toml::Value::as_table);
-    let value =
-        |(name, value): (&String, &toml::Value)| Some((name.clone(), value.as_str()?.to_owned()));
-    Ok(variables.into_iter().flatten().filter_map(value).collect())
-}
-
-/// The content of a file, without a final newline.
-fn value_in(path: &Path) -> Result<String, String> {
-    let text = placed::read_text(path, Links::Followed, LONGEST_VALUE)
-        .map_err(|error| error.to_string())?;
-    let text = text.ok_or("there is no such file")?;
-    let value = text.strip_suffix('\n').unwrap_or(&text);
-    Ok(value.strip_suffix('\r').unwrap_or(value).to_owned())
-}
 
 fn features(
     root: &Path,
@@ -238,10 +139,4 @@ fn features(
     let root = root.display();
     let missing = format!("there is no feature list in {root}: neither {list} nor {TASKS_FILE}");
     Err(Failure::terminal(missing).with_code(NO_LIST))
-}
-
-fn read(root: &Path, file: &str, limit: u64) -> Result<Option<String>, Failure> {
-    let path = root.join(file);
-    placed::read_text(&path, Links::Within(root), limit)
-        .map_err(|error| machine::unreadable(&error, &path, Failure::terminal))
 }

@@ -30,10 +30,10 @@ use intake::Intake;
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use source::Source;
 
+pub use crate::list::PriorityOrder;
 pub use error::ImportError;
 pub use merge::{Merged, Skipped, merge};
 pub use place::Place;
-pub use priority::PriorityOrder;
 pub use shape::Shape;
 pub use source::decode;
 
@@ -41,7 +41,6 @@ pub(super) use beads::{
     KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria,
 };
 pub(super) use claim::CLAIMED_STATUS;
-pub(super) use priority::{PRIORITY_ORDER, stated};
 
 /// Options of an import.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,11 +71,11 @@ pub struct Imported {
     /// Unread keys of the list as a whole.
     pub list_keys: Vec<(Place, String, Value)>,
     /// Keys that were read into fields.
-    pub mapped: Vec<Mapped>,
+    pub mapped: Vec<MappedKey>,
     /// Unread keys of entries, which are kept.
-    pub kept_extra: Vec<Kept>,
+    pub kept_extra: Vec<KeptKey>,
     /// Dropped parts.
-    pub not_mapped: Vec<NotMapped>,
+    pub not_mapped: Vec<DroppedPart>,
     /// Guesses and conversions, one sentence each.
     pub notes: Vec<String>,
 }
@@ -94,7 +93,7 @@ pub struct Item {
 
 /// A key that was read into a field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Mapped {
+pub struct MappedKey {
     /// The key.
     pub from: String,
     /// The field.
@@ -105,7 +104,7 @@ pub struct Mapped {
 
 /// An unread key of an entry, which is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Kept {
+pub struct KeptKey {
     /// Its place in the file.
     #[serde(flatten)]
     pub place: Place,
@@ -122,7 +121,7 @@ pub struct Kept {
 
 /// A dropped part of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct NotMapped {
+pub struct DroppedPart {
     /// Its place in the file.
     #[serde(flatten)]
     pub place: Place,
@@ -137,12 +136,12 @@ pub struct NotMapped {
 /// Refuses text of an unknown or ambiguous shape, invalid syntax, and invalid entries: one error
 /// lists all of them.
 pub fn read(text: &str, options: &Options<'_>) -> Result<Imported, ImportError> {
-    let source = Source::of(text, options.shape)?;
+    let source = Source::of(text, options.shape.map(|shape| detect::rule(shape).syntax))?;
     let shape = match options.shape {
         Some(shape) => shape,
         None => detect::shape_of(&source)?,
     };
     let mut intake = Intake::new(options);
-    (shape.rule().read)(&source, &mut intake)?;
+    (detect::rule(shape).read)(&source, &mut intake)?;
     intake.finish(shape)
 }

@@ -6,8 +6,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// Parses a document. Unlike `serde_json`, it refuses an object that has a key twice: which of the
-/// values is meant is unknown, and a dropped check would be a false pass. It refuses NUL characters,
-/// too: they can be in no command, no variable and no name of a file.
+/// values is meant is unknown, and a dropped check would be a false pass. It refuses NUL
+/// characters, too: they can be in no command, no variable and no name of a file.
 pub(crate) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let document = reader.deserialize_any(Document)?;

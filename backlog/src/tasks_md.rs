@@ -1,10 +1,10 @@
 //! Reads a `tasks.md` checklist into features.
 //!
-//! Four forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; `### Task
-//! 1: title` headings with fields (`**Dependencies:** Task 1`, `Priority: P0`, `**Acceptance
+//! Four forms: `- [ ] Name: description` lines, with indented boxes as acceptance criteria; `###
+//! Task 1: title` headings with fields (`**Dependencies:** Task 1`, `Priority: P0`, `**Acceptance
 //! Criteria:**`), in English or Portuguese; the tasks of spec-kit (`- [ ] T001 [P] [US1] text`, in
-//! phases); and those of Kiro (`- [ ] 1. text`, with `1.1` below). With headings or ids, boxes outside
-//! of tasks are not features.
+//! phases); and those of Kiro (`- [ ] 1. text`, with `1.1` below). With headings or ids, boxes
+//! outside of tasks are not features.
 
 mod line;
 mod order;

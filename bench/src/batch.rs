@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use super::feature::{commit_all, finish};
 use super::machine;
-use super::report::Target;
+use super::target::Target;
 
 const PROJECTS: usize = 40;
 const FEATURES: usize = 5;

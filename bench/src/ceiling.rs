@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::steps::STEPS;
-
+/// Steps of a run.
+pub(super) const STEPS: usize = 10;
 /// Records of a run: its beginning, its steps, its end.
 const RECORDS: usize = STEPS + 2;
 

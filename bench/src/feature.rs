@@ -36,7 +36,7 @@ pub(super) struct Cost {
     pub(super) wall_ms: f64,
     /// The CPU time of all processes.
     pub(super) cpu_ms: f64,
-    /// What `strace` saw; absent if it is not installed.
+    /// The system calls by `strace`; absent if it is not installed.
     pub(super) calls: Option<Calls>,
 }
 

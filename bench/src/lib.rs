@@ -36,6 +36,7 @@ mod report;
 mod scheduler;
 mod sessions;
 mod steps;
+mod target;
 mod waiting;
 mod workload;
 
@@ -46,7 +47,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::process::Command;
 
-use report::Measured;
+use report::Measurements;
 pub use report::Report;
 
 longhaul_server::documents! {
@@ -138,6 +139,7 @@ async fn measure_in(directory: &Path, quick: bool, progress: fn(&str)) -> Result
     progress("bench: a batch of small projects");
     let batch = batch::measure(&directory.join("batch"), scale).await?;
     let machine = machine::describe(directory);
-    let measured = Measured { machine, steps, open, waiting, scheduler, feature, sessions, batch };
+    let measured =
+        Measurements { machine, steps, open, waiting, scheduler, feature, sessions, batch };
     Ok(Report::new(quick, measured))
 }

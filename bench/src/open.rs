@@ -84,10 +84,10 @@ impl Next {
     }
 }
 
-struct Long(Arc<Semaphore>);
+struct LongHistory(Arc<Semaphore>);
 
 #[async_trait]
-impl Workflow for Long {
+impl Workflow for LongHistory {
     async fn run(&self, context: &mut dyn Context, input: Payload) -> Result<Ending, Stop> {
         let next: Next = input.read()?;
         for number in 0..next.steps() {
@@ -185,7 +185,7 @@ pub(super) async fn resume(directory: &Path, active: u32) -> Result<Resumed> {
     let store = workload::store(directory).await?;
     let opened = begun.elapsed();
     let resumed = Arc::new(Semaphore::new(0));
-    let workflows = Workflows::new().with(WORKFLOW, Long(Arc::clone(&resumed)));
+    let workflows = Workflows::new().with(WORKFLOW, LongHistory(Arc::clone(&resumed)));
     let engine = workload::engine(&store, workflows, Options::default()).await?;
     if tokio::time::timeout(PATIENCE, resumed.acquire_many(active)).await.is_err() {
         bail!(

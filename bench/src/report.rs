@@ -14,7 +14,8 @@ use super::open::Opening;
 use super::scheduler::Scheduling;
 use super::sessions::Sessions;
 use super::steps::Steps;
-use super::waiting::{Held, Waiting};
+use super::target::Target;
+use super::waiting::{ProcessFigures, Waiting};
 
 const MIB: u64 = 1024 * 1024;
 
@@ -28,14 +29,14 @@ pub struct Report {
     /// Whether a tenth of the work was done.
     quick: bool,
     #[serde(flatten)]
-    measured: Measured,
+    measured: Measurements,
     /// The figures with targets.
     targets: Vec<Target>,
 }
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Measured {
+pub(super) struct Measurements {
     pub(super) machine: Machine,
     /// Steps, with more and more runs in flight.
     pub(super) steps: Vec<Steps>,
@@ -47,27 +48,7 @@ pub(super) struct Measured {
     pub(super) batch: Batch,
 }
 
-/// A target, and whether it is met.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Target {
-    /// The figure, with its unit.
-    name: &'static str,
-    wanted: String,
-    figure: f64,
-    reached: bool,
-}
-
-impl Target {
-    pub(super) fn at_most(name: &'static str, figure: f64, limit: f64) -> Self {
-        Self { name, wanted: format!("{limit:.2} or less"), figure, reached: figure <= limit }
-    }
-
-    pub(super) fn at_least(name: &'static str, figure: f64, limit: f64) -> Self {
-        Self { name, wanted: format!("{limit:.2} or more"), figure, reached: figure >= limit }
-    }
-}
-
-impl Measured {
+impl Measurements {
     fn targets(&self) -> Vec<Target> {
         let alone = self.steps.first().map_or(f64::INFINITY, |steps| steps.sled.p50_ratio);
         let many = self.steps.last().map_or(0.0, |steps| steps.sled.ratio);
@@ -117,7 +98,7 @@ impl Measured {
 }
 
 impl Report {
-    pub(super) fn new(quick: bool, measured: Measured) -> Self {
+    pub(super) fn new(quick: bool, measured: Measurements) -> Self {
         let version = env!("CARGO_PKG_VERSION");
         let optimised = !cfg!(debug_assertions);
         let targets = measured.targets();
@@ -146,8 +127,8 @@ impl Report {
     }
 
     fn figures(&self) -> Table {
-        let Measured { open, waiting, scheduler, sessions, batch, .. } = &self.measured;
-        let held = |held: &Held| {
+        let Measurements { open, waiting, scheduler, sessions, batch, .. } = &self.measured;
+        let held = |held: &ProcessFigures| {
             let grown = held.after_bytes.saturating_sub(held.before_bytes) / MIB;
             format!(
                 "{grown} MiB more, peak {} MiB, {} of them in memory",
@@ -265,8 +246,12 @@ mod tests {
         let resumed = Resumed { store_seconds: 1.0, total_seconds: 3.5, peak_bytes: 64 * MIB };
         let open =
             Opening { events: 1000, runs: 10, active: 1, log_bytes: 2 * MIB, cold: true, resumed };
-        let held =
-            || Held { lives: 7, before_bytes: MIB, after_bytes: 3 * MIB, peak_bytes: 90 * MIB };
+        let held = || ProcessFigures {
+            lives: 7,
+            before_bytes: MIB,
+            after_bytes: 3 * MIB,
+            peak_bytes: 90 * MIB,
+        };
         let waiting = Waiting { runs: 100, usual: held(), resident: held() };
         let scheduler = Scheduling {
             features: 50,
@@ -284,7 +269,7 @@ mod tests {
         let sessions = Sessions::default();
         let batch = Batch { busy_agents: 6.5, seconds_in_system: 4.5, ..Batch::default() };
         let measured =
-            Measured { machine, steps, open, waiting, scheduler, feature, sessions, batch };
+            Measurements { machine, steps, open, waiting, scheduler, feature, sessions, batch };
         let report = Report::new(true, measured);
 
         let text = report.to_string();

@@ -20,8 +20,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ceiling::percentile;
-use super::report::Target;
-use super::waiting::Held;
+use super::target::Target;
+use super::waiting::ProcessFigures;
 use super::{Part, machine, workload};
 
 use model::{Model, Sample, Script};
@@ -53,8 +53,8 @@ pub(super) struct Sessions {
     pub(super) many: Turns,
     /// As many, whose model answers at once: the most turns per second.
     pub(super) saturated: Turns,
-    pub(super) long: Long,
-    pub(super) waiting: Asking,
+    pub(super) long: LongSession,
+    pub(super) waiting: AskingSessions,
 }
 
 /// The turns of concurrent sessions.
@@ -76,16 +76,16 @@ pub(super) struct Turns {
 
 /// A long session.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(super) struct Long {
+pub(super) struct LongSession {
     /// Its turns.
     pub(super) turns: usize,
     /// Of the second tenth.
-    pub(super) early: Tenth,
+    pub(super) early: TurnTenth,
     /// Of the last tenth.
-    pub(super) late: Tenth,
+    pub(super) late: TurnTenth,
 }
 
-impl Long {
+impl LongSession {
     /// The growth of a turn in the log from the second to the last tenth.
     pub(super) fn growth(&self) -> f64 {
         self.late.log_bytes_per_turn / self.early.log_bytes_per_turn
@@ -94,7 +94,7 @@ impl Long {
 
 /// A tenth of the turns of a long session.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(super) struct Tenth {
+pub(super) struct TurnTenth {
     /// The bytes of a turn in the log.
     pub(super) log_bytes_per_turn: f64,
     /// The commits of a turn to the log.
@@ -105,18 +105,18 @@ pub(super) struct Tenth {
 
 /// Sessions that wait for the answer of a person.
 #[derive(Debug, Default, Serialize, JsonSchema)]
-pub(super) struct Asking {
+pub(super) struct AskingSessions {
     /// The number of sessions.
     pub(super) sessions: usize,
     /// With the default limits.
-    pub(super) usual: Held,
+    pub(super) usual: ProcessFigures,
     /// With all of them in memory.
-    pub(super) resident: Held,
+    pub(super) resident: ProcessFigures,
 }
 
-impl Asking {
+impl AskingSessions {
     /// The memory of a session.
-    pub(super) fn kib_each(&self, held: &Held) -> f64 {
+    pub(super) fn kib_each(&self, held: &ProcessFigures) -> f64 {
         let grown = held.after_bytes.saturating_sub(held.before_bytes);
         #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
         let (grown, sessions) = (grown as f64, self.sessions.max(1) as f64);
@@ -203,10 +203,10 @@ pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Sessions> 
     let (_, model) = run(&directory.join("long"), 1, Script { turns, ..script }).await?;
     let samples = model.samples();
     let tenth = turns / 10;
-    let long = Long {
+    let long = LongSession {
         turns,
-        early: Tenth::of(&samples[tenth..=2 * tenth]),
-        late: Tenth::of(&samples[turns - 1 - tenth..]),
+        early: TurnTenth::of(&samples[tenth..=2 * tenth]),
+        late: TurnTenth::of(&samples[turns - 1 - tenth..]),
     };
     let waiting = measure_waiting(directory, WAITING / scale).await?;
     std::fs::remove_dir_all(directory)?;
@@ -261,7 +261,7 @@ impl Turns {
     }
 }
 
-impl Tenth {
+impl TurnTenth {
     /// The figures of successive turns; the first is the one before.
     fn of(samples: &[Sample]) -> Self {
         let [before, turns @ ..] = samples else { return Self::default() };
@@ -285,7 +285,7 @@ fn ascending(samples: &[Sample]) -> Vec<Duration> {
 }
 
 /// Measures sessions that wait, each time in a process without the model service.
-async fn measure_waiting(directory: &Path, sessions: usize) -> Result<Asking> {
+async fn measure_waiting(directory: &Path, sessions: usize) -> Result<AskingSessions> {
     let script = Script { turns: BEFORE, pace: Duration::ZERO, asks: true, keeps: false };
     let model = Model::start(script, Weak::new())?;
     let held = async |resident| {
@@ -293,7 +293,7 @@ async fn measure_waiting(directory: &Path, sessions: usize) -> Result<Asking> {
         let url = model.url();
         Part::Asking { directory, url, sessions, resident }.measure().await
     };
-    Ok(Asking { sessions, usual: held(false).await?, resident: held(true).await? })
+    Ok(AskingSessions { sessions, usual: held(false).await?, resident: held(true).await? })
 }
 
 /// In the child: starts sessions, and measures when all of them wait for a person.
@@ -302,7 +302,7 @@ pub(super) async fn hold(
     url: &str,
     sessions: usize,
     resident: bool,
-) -> Result<Held> {
+) -> Result<ProcessFigures> {
     let store = workload::store(directory).await?;
     let options = if resident {
         Options { resident_waiting: sessions, idle: PATIENCE, ..Options::default() }
@@ -330,15 +330,7 @@ pub(super) async fn hold(
     while engine.resident_runs() > limit && begun.elapsed() < PATIENCE {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let lives = engine.resident_runs();
-    let after = machine::memory()?;
-    engine.stop().await;
-    Ok(Held {
-        lives,
-        before_bytes: before.resident,
-        after_bytes: after.resident,
-        peak_bytes: after.peak,
-    })
+    ProcessFigures::at_end_of(&engine, &before).await
 }
 
 async fn waits(store: &dyn EventLog, run: &RunId) -> Result<bool> {
@@ -368,7 +360,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (_, model) = run(directory.path(), 1, SCRIPT).await.unwrap();
         // The call of the model with its result: the rest of the turn goes with these.
-        let commits = Tenth::of(&model.samples()).commits_per_turn;
+        let commits = TurnTenth::of(&model.samples()).commits_per_turn;
         assert!((commits - 2.0).abs() < 1e-9, "{commits}");
     }
 
@@ -384,9 +376,9 @@ mod tests {
     fn the_growth_of_a_turn_is_that_of_its_bytes() {
         let log = |bytes| Statistics { bytes, ..Statistics::default() };
         let sample = |bytes| Sample { took: Duration::from_millis(2), log: log(bytes) };
-        let early = Tenth::of(&[sample(1000), sample(1100), sample(1200)]);
-        let late = Tenth::of(&[sample(9000), sample(9150), sample(9300)]);
-        let growth = Long { turns: 20, early, late }.growth();
+        let early = TurnTenth::of(&[sample(1000), sample(1100), sample(1200)]);
+        let late = TurnTenth::of(&[sample(9000), sample(9150), sample(9300)]);
+        let growth = LongSession { turns: 20, early, late }.growth();
         assert!((growth - 1.5).abs() < 1e-9, "{growth}");
     }
 }

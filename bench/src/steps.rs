@@ -15,14 +15,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use super::ceiling::{self, Ceiling, Load, Rate, Round, median};
+use super::ceiling::{self, Ceiling, Load, Rate, Round, STEPS, median};
 use super::workload::{self, Echo};
 
 /// How many runs are in flight.
 pub(super) const IN_FLIGHT: [usize; 3] = [1, 16, 256];
-
-/// Steps of a run.
-pub(super) const STEPS: usize = 10;
 
 const WORKFLOW: &str = "bench.steps";
 

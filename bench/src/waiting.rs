@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use longhaul_engine::{Context, Ending, Filter, Options, Payload, Stop, Workflow, Workflows};
+use longhaul_engine::{
+    Context, Ending, Engine, Filter, Options, Payload, Stop, Workflow, Workflows,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::machine::Memory;
 use super::{Part, machine, workload};
 
 const WORKFLOW: &str = "bench.waiting";
@@ -24,14 +27,14 @@ pub(super) struct Waiting {
     /// The number of runs.
     pub(super) runs: usize,
     /// With the default limits, under which most of them leave memory.
-    pub(super) usual: Held,
+    pub(super) usual: ProcessFigures,
     /// With all of them in memory.
-    pub(super) resident: Held,
+    pub(super) resident: ProcessFigures,
 }
 
 /// Figures of the process that holds the runs.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Held {
+pub(super) struct ProcessFigures {
     /// Runs in memory.
     pub(super) lives: usize,
     /// Memory of the process before they were started.
@@ -40,6 +43,21 @@ pub(super) struct Held {
     pub(super) after_bytes: u64,
     /// Its peak memory.
     pub(super) peak_bytes: u64,
+}
+
+impl ProcessFigures {
+    /// The figures now; then stops the engine.
+    pub(super) async fn at_end_of(engine: &Engine, before: &Memory) -> Result<Self> {
+        let lives = engine.resident_runs();
+        let after = machine::memory()?;
+        engine.stop().await;
+        Ok(Self {
+            lives,
+            before_bytes: before.resident,
+            after_bytes: after.resident,
+            peak_bytes: after.peak,
+        })
+    }
 }
 
 /// Waits for a message that does not come.
@@ -65,7 +83,7 @@ pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Waiting> {
 }
 
 /// In the child: starts the runs and measures when all of them wait durably.
-pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Result<Held> {
+pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Result<ProcessFigures> {
     let store = workload::store(directory).await?;
     let options = if resident {
         Options { resident_waiting: runs, idle: PATIENCE, ..Options::default() }
@@ -94,15 +112,7 @@ pub(super) async fn hold(directory: &Path, runs: usize, resident: bool) -> Resul
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let lives = engine.resident_runs();
-    let after = machine::memory()?;
-    engine.stop().await;
-    Ok(Held {
-        lives,
-        before_bytes: before.resident,
-        after_bytes: after.resident,
-        peak_bytes: after.peak,
-    })
+    ProcessFigures::at_end_of(&engine, &before).await
 }
 
 #[cfg(test)]

@@ -25,7 +25,9 @@ pub(crate) use help::command as with_help;
 pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Replay, Restore};
 pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback, Runs};
 pub(crate) use selection::{Filter, Selection};
-pub(crate) use shared::{AtOnce, OneRun, ProjectScope, RequestArguments, Target, Wait, user};
+pub(crate) use shared::{
+    AtOnce, Events, ListOutput, OneRun, ProjectScope, RequestArguments, Target, Wait, user,
+};
 pub(crate) use steer::{Answer, OrderArguments, Reply, Signal, Steer, TextArguments};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Agent(agent::Agent),
     #[command(flatten)]
     Look(look::Look),
+    /// Print the JSON Schema of a document that `-o json` prints; without a name, list the names
+    Schema(look::Schema),
     /// Pause projects, or one run, before their next step; a running session ends first
     Pause(Steer),
     /// Resume paused or cancelled projects, or one run; retry a blocked feature

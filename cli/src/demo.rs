@@ -27,7 +27,8 @@ const MARKER: &str = "longhaul.demo";
 
 /// Creates the demo project in `dir` with one commit; leaves an existing one unchanged.
 ///
-/// With the URL of a model, the built-in agent works on it. It is created next to `dir` and renamed when complete, so that `dir` is never partial.
+/// With the URL of a model, the built-in agent works on it. It is created next to `dir` and renamed
+/// when complete, so that `dir` is never partial.
 pub(crate) fn create(dir: &Path, url: Option<&str>) -> anyhow::Result<()> {
     needs("git", "it keeps the project and the work on it")?;
     needs("cargo", "the demo project is written in Rust; see https://rustup.rs")?;

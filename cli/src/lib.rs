@@ -7,7 +7,9 @@ mod document;
 mod exit;
 mod live;
 mod place;
+mod status_text;
 mod term;
+mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

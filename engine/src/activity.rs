@@ -74,8 +74,9 @@ pub trait Worker: Send + Sync {
     /// Records progress for the next attempt.
     fn record_progress(&self, details: Payload);
 
-    /// Emits an event to live views. It is not recorded and may be lost.
-    fn emit(&self, event: Payload);
+    /// Emits an event to live views. It is not recorded and may be lost. A worker without live
+    /// views ignores it.
+    fn emit(&self, _event: Payload) {}
 
     /// Whether the attempt should end.
     fn is_cancelled(&self) -> bool;
@@ -92,8 +93,6 @@ impl Worker for Detached {
     fn heartbeat(&self) {}
 
     fn record_progress(&self, _details: Payload) {}
-
-    fn emit(&self, _event: Payload) {}
 
     fn is_cancelled(&self) -> bool {
         false

@@ -6,8 +6,8 @@ use chrono::{DateTime, SubsecRound, Utc};
 /// Reads the time and waits until a time.
 #[async_trait]
 pub trait Clock: Send + Sync + 'static {
-    /// The time now, in whole microseconds: the log keeps no more, and a workflow must read the same
-    /// time in replay.
+    /// The time now, in whole microseconds: the log keeps no more, and a workflow must read the
+    /// same time in replay.
     fn now(&self) -> DateTime<Utc>;
 
     /// Returns when `now()` has reached `until`.

@@ -15,7 +15,7 @@ pub enum Delays {
     Exponential {
         /// Before the second attempt.
         initial: Duration,
-        /// What each delay is multiplied with.
+        /// The factor between two delays.
         factor: f64,
         /// The longest delay.
         max: Duration,

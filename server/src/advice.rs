@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use longhaul_engine::RunId;
+use longhaul_activities::git;
+use longhaul_engine::{Failure, RunId};
 
 /// A command in backticks; the words are quoted for a shell where necessary.
 pub fn command<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
@@ -24,6 +25,15 @@ pub fn on(verb: &str, run: &RunId) -> String {
 /// A subcommand of `feature` on a feature of a project.
 pub fn feature(verb: &str, feature: &str, root: impl AsRef<Path>) -> String {
     command(["feature", verb, feature, "--dir", &root.as_ref().to_string_lossy()])
+}
+
+/// A failure of git in a directory, with the command that names and repairs a damage.
+pub fn with_remedy(failure: Failure, dir: &Path) -> Failure {
+    if failure.code.as_deref() != Some(git::DAMAGED) {
+        return failure;
+    }
+    let doctor = command(["doctor", &dir.to_string_lossy()]);
+    Failure { message: format!("{}; see {doctor}", failure.message), ..failure }
 }
 
 /// A word for a shell.

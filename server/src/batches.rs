@@ -1,8 +1,8 @@
 //! Drives batches: starts the projects that a batch has decided on, and reports their states to it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_engine::{
@@ -10,7 +10,7 @@ use longhaul_engine::{
 };
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{
-    BatchInput, BatchView, BatchWorkflow, Entry, EntryState, Overrides, Plan, StateReport, Submit,
+    BatchInput, BatchView, BatchWorkflow, Entry, EntryState, Plan, StateReport, Submit,
 };
 use longhaul_workflows::projection::ProjectState;
 use serde::{Deserialize, Serialize};
@@ -18,35 +18,19 @@ use serde::{Deserialize, Serialize};
 use crate::settled::{self, Verdict, Watched, is_settled};
 use crate::status::{self, StatusDocument};
 
-use crate::open::AGENTS;
+use crate::begin::StartSettings;
+use crate::perform::request;
+use crate::pools::AGENTS;
 use crate::project;
-use crate::request::{RequestError, request};
+use crate::request::RequestError;
 use crate::served;
 use crate::service::Service;
 
 /// How long a terminated run may take to end.
 const ENDING: Duration = Duration::from_secs(2);
-/// Poll interval of a batch over its projects: a project settles by being quiet for a time, which no
-/// event tells.
+/// Poll interval of a batch over its projects: a project settles by being quiet for a time, which
+/// no event tells.
 const LOOK: Duration = Duration::from_millis(200);
-
-/// The settings under which the projects of a batch start.
-#[derive(Debug, Default)]
-pub(crate) struct StartSettings {
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) overrides: Overrides,
-    /// The only features to start; empty: all.
-    pub(crate) only: BTreeSet<FeatureId>,
-}
-
-/// The batches that this process runs.
-#[derive(Debug, Default)]
-pub(crate) struct OpenBatches {
-    /// Their numbers of submissions.
-    open: Mutex<BTreeMap<RunId, u64>>,
-    /// Held while a batch begins projects, and while an order is sent to a batch and its projects.
-    pub(crate) steering: tokio::sync::Mutex<()>,
-}
 
 /// The status of a batch in this process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -143,39 +127,6 @@ impl BatchStatus {
     }
 }
 
-impl OpenBatches {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<RunId, u64>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Counts a submission; returns whether it is the first.
-    fn open(&self, batch: &RunId) -> bool {
-        let mut open = self.lock();
-        let count = open.entry(batch.clone()).or_default();
-        *count += 1;
-        *count == 1
-    }
-
-    /// The batches that this process runs.
-    pub(crate) fn ids(&self) -> Vec<RunId> {
-        self.lock().keys().cloned().collect()
-    }
-
-    pub(crate) fn count(&self, batch: &RunId) -> u64 {
-        self.lock().get(batch).copied().unwrap_or_default()
-    }
-
-    /// Closes it, unless it was submitted again meanwhile.
-    fn close(&self, batch: &RunId, seen: u64) -> bool {
-        let mut open = self.lock();
-        let is_last = open.get(batch).is_none_or(|count| *count == seen);
-        if is_last {
-            open.remove(batch);
-        }
-        is_last
-    }
-}
-
 impl Service {
     /// Whether this process runs a batch.
     pub fn has_open_batch(&self) -> bool {
@@ -183,7 +134,7 @@ impl Service {
     }
 
     /// The projects that a batch has begun and that have not passed.
-    pub(crate) async fn begun(&self, batch: &RunId) -> Result<Vec<RunId>, StoreError> {
+    pub(crate) async fn begun_projects(&self, batch: &RunId) -> Result<Vec<RunId>, StoreError> {
         let Some(BatchStanding { view, states, .. }) = standing(self, batch).await? else {
             return Ok(Vec::new());
         };

@@ -8,14 +8,12 @@ use longhaul_engine::StoreError;
 use longhaul_storage::SledStore;
 
 use crate::error::{Error, Result};
-use crate::lock_wait::LockWait;
+use crate::lock_wait::{LockWait, Notify};
+use crate::perform::Perform;
 use crate::refused;
-use crate::request::{Request, RequestError};
+use crate::request::RequestError;
 use crate::service::Service;
 use crate::socket::Remote;
-
-/// Callback that prints a notice about a wait.
-pub type Notify = fn(&str);
 
 /// A connection to the log of a data directory.
 pub enum Client {
@@ -99,7 +97,7 @@ impl Client {
     }
 
     /// Makes a request.
-    pub async fn call<R: Request>(&self, request: R) -> Result<R::Response> {
+    pub async fn call<R: Perform>(&self, request: R) -> Result<R::Response> {
         let response = match self {
             Self::Local(service) => service.perform_here(request).await,
             Self::Remote(remote) => match remote.call(&request).await {
@@ -113,7 +111,7 @@ impl Client {
     }
 
     /// Repeats a request at the next owner after the current one exited.
-    async fn call_next<R: Request>(
+    async fn call_next<R: Perform>(
         data_dir: &Path,
         request: R,
         notify: Notify,

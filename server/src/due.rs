@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use crate::head::RunHead;
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::service::Service;
 
-/// A wait that is not worth a new process: what is due within it counts as work now.
+/// A wait that is not worth a new process: work due within it counts as work now.
 const SOON: TimeDelta = TimeDelta::seconds(10);
 
 /// When these runs, with all runs below them, have work.
@@ -35,7 +36,7 @@ request!(ShowDue, "due" -> Due, |self, service| {
 impl ShowDue {
     async fn run(self, service: &Service) -> Result<Due, RequestError> {
         // A message on its way from one run to another is seen at neither of them if it is sent
-        // while they are read: only what is read while nothing changes holds.
+        // while they are read: an answer holds only if nothing changed meanwhile.
         let mut changes = service.engine.as_ref().map(Engine::changes);
         let soon = Utc::now() + SOON;
         let mut due = Due::default();

@@ -5,8 +5,7 @@ use std::io;
 
 use longhaul_engine::StoreError;
 
-use crate::request::RequestError;
-use crate::socket::Gone;
+use crate::request::{Request, RequestError};
 
 /// Why a request could not be sent. A refusal by the service is part of its response.
 #[derive(Debug, thiserror::Error)]
@@ -78,3 +77,43 @@ impl Error {
         move |source| Self::Io { context: context.to_string(), source }
     }
 }
+
+/// The owner exited without a response.
+#[derive(Debug, thiserror::Error)]
+pub enum Gone {
+    /// It exited before it accepted the request.
+    #[error("the process that runs this log ended before it took this up: ask again")]
+    Before,
+    /// It exited between the request and the response.
+    #[error(
+        "the process that runs this log ended before it answered: look whether this was done before you ask again"
+    )]
+    Amid,
+    /// It sends no keep-alive.
+    #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
+    Silent {
+        /// Its process id.
+        process: String,
+        /// Seconds without a keep-alive.
+        seconds: u64,
+    },
+    /// Its response is unreadable.
+    #[error(
+        "the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}"
+    )]
+    Strange(serde_json::Error),
+}
+
+impl Gone {
+    /// Whether the request can be sent to the next owner.
+    pub(crate) fn allows(&self, again: &impl Request) -> bool {
+        match self {
+            Self::Before => true,
+            Self::Amid => again.command().is_none(),
+            Self::Silent { .. } | Self::Strange(_) => false,
+        }
+    }
+}
+
+/// Advice to the user about a silent owner.
+pub(crate) const ADVICE: &str = "inspect or end that process; LONGHAUL_WAIT=SECONDS waits longer";

@@ -2,7 +2,10 @@
 
 use longhaul_engine::{Message, MessageBody, RunId, RunReader, Status, StoreError, Summary};
 use longhaul_workflows::feature::Approval;
+use longhaul_workflows::feature::Awaited;
 use longhaul_workflows::finding::{Findings, SteeringRefused};
+use longhaul_workflows::project::BacklogView;
+use longhaul_workflows::project::ProjectView;
 use longhaul_workflows::projection::MailboxEntry;
 
 /// A run and its mailbox.
@@ -102,4 +105,22 @@ impl RunHead {
             _ => None,
         })
     }
+}
+
+/// The root of a project according to the log.
+pub(crate) async fn known_root(
+    store: &dyn RunReader,
+    project: &RunId,
+) -> Result<Option<String>, StoreError> {
+    let published = store.published_except(project, BacklogView::KEY).await?;
+    Ok(ProjectView::of(&published).summary.map(|summary| summary.root))
+}
+
+/// The work of a run that waits for approval.
+pub(crate) async fn awaited(
+    store: &dyn RunReader,
+    run: &RunId,
+) -> Result<Option<Awaited>, StoreError> {
+    let published = store.published(run).await?;
+    Ok(published.get(Awaited::KEY).and_then(|value| value.read().ok()))
 }

@@ -6,7 +6,10 @@
 
 pub mod advice;
 mod batches;
+mod begin;
 mod client;
+mod deliver;
+mod dispatch;
 pub mod document;
 mod due;
 mod error;
@@ -22,6 +25,8 @@ mod open;
 mod order;
 mod owner;
 mod ownership;
+mod perform;
+mod pools;
 mod project;
 pub mod pruned;
 mod questions;
@@ -42,14 +47,17 @@ pub mod views;
 mod watch;
 
 pub use batches::{BatchStanding, BatchStatus, SubmitBatch, Submitted};
-pub use client::{Client, Notify};
+pub use begin::{Begin, ProjectStatus, is_copy};
+pub use client::Client;
+pub use deliver::{Delivered, Receiver, Reconcile, SendSignal};
 pub use due::{Due, ShowDue};
-pub use error::{Error, Result};
+pub use error::{Error, Gone, Result};
 pub use list_file::{
     ImportOutcome, ImportSource, ListFile, add_feature, import_features, is_same, write,
 };
 pub use listener::Listener;
 pub use lock_state::LockState;
+pub use lock_wait::Notify;
 pub use maintenance::{
     Check, Export, Exported, Import, Imported, InspectPages, Pages, Prune, Pruned, PrunedRun,
     Unfinished, UnfinishedRuns,
@@ -57,6 +65,7 @@ pub use maintenance::{
 pub use open::{Limits, SetLimits, open, workflows};
 pub use order::Order;
 pub use owner::Owner;
+pub use perform::Perform;
 pub use project::{Project, check as check_project, restore_checkouts};
 pub use questions::{AnswerQuestion, Answered};
 pub use refused::{refuse_out_of_reach, refuse_within_session};
@@ -66,10 +75,7 @@ pub use rewind::{
     TakenCheckpoint,
 };
 
-pub use service::{
-    Begin, Delivered, ProjectStatus, Receiver, Reconcile, SendSignal, Service, is_copy,
-};
-pub use socket::Gone;
+pub use service::Service;
 pub use steering::Steer;
 pub use stuck::StuckRuns;
 pub use watch::Watch;

@@ -47,7 +47,7 @@ pub struct ImportSource<'a> {
     pub dry_run: bool,
 }
 
-/// What an import read and added.
+/// The result of an import.
 #[derive(Debug)]
 pub struct ImportOutcome {
     /// The file of the project's list.

@@ -11,11 +11,15 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
+use crate::begin::ProjectStatus;
+use crate::dispatch::Incoming;
 use crate::error::{Error, Result};
-use crate::refused::{read_refusal, refusal};
-use crate::request::{Encoded, Incoming, RequestError, Response};
+use crate::perform::AnyRequest;
+use crate::refused::{refusal, refused_read};
+use crate::request::{Encoded, Request, RequestError, Response};
 use crate::service::Service;
 use crate::socket::{self, Address};
+use crate::views::{FindProject, FindRun};
 use crate::watch::Repeated;
 
 /// The longest request, in bytes.
@@ -52,6 +56,7 @@ impl Listener {
                     },
                     Err(error) => {
                         tracing::warn!("cannot take a connection: {error}");
+                        // Usually out of descriptors: nothing announces that one is free.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
                 }
@@ -148,4 +153,15 @@ async fn write(writer: &Mutex<WriteHalf<'_>>, response: &Encoded) -> bool {
         tokio::time::timeout(READING_TAKES, async { writer.lock().await.write_all(&line).await })
             .await;
     matches!(written, Ok(Ok(())))
+}
+
+/// Whether a read from within a session is refused: all but states of features and ids, because
+/// the log holds the output of held-out checks.
+fn read_refusal(
+    request: &dyn AnyRequest,
+    pid: Option<i32>,
+    data_dir: &Path,
+) -> Option<RequestError> {
+    let readable = [ProjectStatus::NAME, FindRun::NAME, FindProject::NAME];
+    (!readable.contains(&request.name())).then(|| refused_read(pid, data_dir)).flatten()
 }

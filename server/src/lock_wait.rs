@@ -1,20 +1,18 @@
 //! Waits for a log that another process holds for a moment or is about to serve.
 
+use super::error::ADVICE;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::client::Notify;
 use crate::error::{Error, Result};
 
-/// Poll interval of the lock: the operating system announces no release of a file lock that another
-/// process could wait for with a timeout.
+/// Poll interval of the lock and the socket: a process that waits in line for the lock would take
+/// it for a moment from the next owner.
 const LOOK: Duration = Duration::from_millis(50);
 /// Delay before the user is informed of the wait.
 pub(crate) const SOON: Duration = Duration::from_secs(2);
 /// How long one owner may hold the log without a response.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Advice to the user about a silent owner.
-pub(crate) const ADVICE: &str = "inspect or end that process; LONGHAUL_WAIT=SECONDS waits longer";
 
 /// The current owner of the log, and since when it is seen.
 pub(crate) struct LockWait {
@@ -58,3 +56,6 @@ pub(crate) fn patience() -> Duration {
     let configured = std::env::var("LONGHAUL_WAIT").ok().and_then(|seconds| seconds.parse().ok());
     configured.map_or(PATIENCE, Duration::from_secs)
 }
+
+/// Callback that prints a notice about a wait.
+pub type Notify = fn(&str);

@@ -15,7 +15,8 @@ use longhaul_workflows::projection::{ProjectView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::service::Service;
 
 /// Writes runs to a file, as a backup or as an export.

@@ -17,11 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::leftovers;
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::pools::{AGENTS, CHECKS, TREES};
+use crate::request::RequestError;
 use crate::service::Service;
-
-/// The pool of agent sessions.
-pub(crate) const AGENTS: &str = "agents";
 
 /// Concurrency limits of the process.
 #[derive(Debug, Clone, Copy)]
@@ -32,18 +31,12 @@ pub struct Limits {
     pub checks: usize,
 }
 
-/// The pool of set-up scripts and checks.
-pub(crate) const CHECKS: &str = "checks";
-
-/// The pool of new work trees.
-pub(crate) const TREES: &str = "trees";
-
 /// The most work trees that are opened although no agent is free: enough for the next sessions to
 /// begin at once.
 const TREES_AHEAD: usize = 2;
 
-/// A work tree counts among those after which none is opened for this time at most: its feature may
-/// wait for something else than an agent.
+/// How long an unused work tree counts towards [`TREES_AHEAD`]: its feature may wait for something
+/// other than an agent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Changes the concurrency limits of the process that runs the log.

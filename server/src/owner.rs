@@ -1,10 +1,10 @@
-//! What the process that runs the log works on, for the views of it.
+//! The work of the process that runs the log, for the views of it.
 
 use std::collections::BTreeMap;
 
 use longhaul_engine::{RunId, Stop};
 
-use crate::open::{AGENTS, CHECKS, TREES};
+use crate::pools::{AGENTS, CHECKS, TREES};
 
 /// The process that runs the log. Without one, nothing is served.
 #[derive(Debug, Clone, Default)]

@@ -42,7 +42,7 @@ impl Service {
     /// it.
     pub(crate) async fn not_owned(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let Ok(project) = RunId::new(run.root()) else { return Ok(None) };
-        let Some(root) = crate::status::known_root(&*self.store, &project).await? else {
+        let Some(root) = crate::head::known_root(&*self.store, &project).await? else {
             return Ok(None);
         };
         let Ok(ours) = self.data_directory() else { return Ok(None) };

@@ -26,7 +26,8 @@ pub struct Project {
 impl Project {
     /// The project that contains a directory.
     pub async fn at(dir: &Path) -> Result<Self> {
-        let root = git::Checkout::containing(dir).await.map_err(refusal)?.top;
+        let root = git::Checkout::containing(dir).await;
+        let root = root.map_err(|failure| refusal(advice::with_remedy(failure, dir)))?.top;
         let id = git::project_id(&root).await.map_err(failed)?;
         Ok(Self { id: RunId::new(id).map_err(RequestError::refused)?, root })
     }

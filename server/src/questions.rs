@@ -5,7 +5,8 @@ use longhaul_workflows::session::{ANSWER, SessionProgress, SessionWorkflow};
 use serde::{Deserialize, Serialize};
 
 use crate::head::RunHead;
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::service::Service;
 
 /// Answers the open question of a session.
@@ -37,7 +38,7 @@ request!(AnswerQuestion, "answer" -> Answered, command: Some("answer"), |self, s
 impl AnswerQuestion {
     async fn run(self, service: &Service) -> Result<Answered, RequestError> {
         let Self { run, text, request } = self;
-        service.known(&run).await?;
+        service.existing(&run).await?;
         if text.trim().is_empty() {
             return Err(RequestError::refused("the answer is empty"));
         }

@@ -1,8 +1,7 @@
 //! Refuses steering from within a session, and records the attempt in the run of its feature.
 
-use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use longhaul_activities::files::placed::{self, Links};
 use longhaul_activities::git::feature_run;
@@ -11,14 +10,8 @@ use longhaul_engine::{Payload, RunId};
 use longhaul_workflows::finding::SteeringRefused;
 
 use crate::error::{Error, Result};
-use crate::request::{AnyRequest, Request, RequestError};
-use crate::service::{ProjectStatus, Service};
-use crate::views::{FindProject, FindRun};
-
-/// Refusals recorded by this process: once for each verb and call, so that a loop does not fill the
-/// history.
-#[derive(Debug, Default)]
-pub(crate) struct Recorded(Mutex<BTreeSet<(String, String)>>);
+use crate::request::RequestError;
+use crate::service::Service;
 
 /// A request from a program that may not make it.
 pub(crate) struct Refusal(SteeringRefused);
@@ -35,19 +28,8 @@ pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
     refused_read(Some(pid), data_dir).map_or(Ok(()), |refused| Err(Error::Request(refused)))
 }
 
-/// Whether a read from within a session is refused: all but states of features and ids, because
-/// the log holds what held-out checks print.
-pub(crate) fn read_refusal(
-    request: &dyn AnyRequest,
-    pid: Option<i32>,
-    data_dir: &Path,
-) -> Option<RequestError> {
-    let readable = [ProjectStatus::NAME, FindRun::NAME, FindProject::NAME];
-    (!readable.contains(&request.name())).then(|| refused_read(pid, data_dir)).flatten()
-}
-
 /// The refusal of a read from within a session.
-fn refused_read(pid: Option<i32>, data_dir: &Path) -> Option<RequestError> {
+pub(crate) fn refused_read(pid: Option<i32>, data_dir: &Path) -> Option<RequestError> {
     let call = call_of(pid?, data_dir)?;
     Some(RequestError::refused(format!(
         "the log in {} is out of reach of the session {call}: agents and checks neither read nor steer runs",

@@ -1,21 +1,12 @@
 //! Requests to the service, each with its response type.
 
-use std::future::Future;
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use longhaul_engine::{Failure, FailureKind, RunId, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::service::Service;
-use crate::views::Unknown;
-
-/// A request to the service over an open log.
-///
-/// The same code performs it in the process that owns the log, through the socket, and on a log at
-/// rest.
+/// A request to the service over an open log: its name, its response and its command. A client
+/// needs no more; [`Perform`](crate::perform::Perform) is the other side.
 pub trait Request: Clone + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The name on the wire.
     const NAME: &'static str;
@@ -26,12 +17,31 @@ pub trait Request: Clone + Serialize + DeserializeOwned + Send + Sync + 'static 
     fn command(&self) -> Option<&'static str> {
         None
     }
+}
 
-    /// Performs the request.
-    fn perform(
-        self,
-        service: Arc<Service>,
-    ) -> impl Future<Output = Result<Self::Response, RequestError>> + Send;
+/// A name that matches no run, or several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unknown {
+    /// The name as given.
+    pub name: String,
+    /// Why it does not resolve.
+    pub why: Unresolved,
+    /// The candidates.
+    pub meant: Vec<String>,
+}
+
+/// Why a name does not resolve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unresolved {
+    /// There is no match.
+    Nothing,
+    /// There are several matches.
+    Several,
+    /// The feature has no run yet.
+    NoRun,
+    /// There is no such project.
+    NoProject,
 }
 
 /// Why a request was not performed.
@@ -126,16 +136,6 @@ impl<'a, R: Request> Outgoing<'a, R> {
     }
 }
 
-/// An incoming request before its type is known.
-#[derive(Deserialize)]
-pub(crate) struct Incoming<'a> {
-    request: String,
-    #[serde(borrow)]
-    body: &'a RawValue,
-    #[serde(default)]
-    pub(crate) watch: bool,
-}
-
 /// A response in its wire format.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -163,115 +163,4 @@ impl Encoded {
             Err(error) => Self::Error(error),
         }
     }
-}
-
-/// A request of any type.
-#[async_trait]
-pub(crate) trait AnyRequest: Send + Sync {
-    /// The name on the wire.
-    fn name(&self) -> &'static str;
-    fn command(&self) -> Option<&'static str>;
-    /// A copy of the request.
-    fn again(&self) -> Box<dyn AnyRequest>;
-    async fn perform(self: Box<Self>, service: Arc<Service>) -> Encoded;
-}
-
-#[async_trait]
-impl<R: Request> AnyRequest for R {
-    fn name(&self) -> &'static str {
-        R::NAME
-    }
-
-    fn command(&self) -> Option<&'static str> {
-        Request::command(self)
-    }
-
-    fn again(&self) -> Box<dyn AnyRequest> {
-        Box::new(self.clone())
-    }
-
-    async fn perform(self: Box<Self>, service: Arc<Service>) -> Encoded {
-        Response::of(Request::perform(*self, service).await)
-    }
-}
-
-/// Implements [`Request`] for a type: its name on the wire, its response, its command if it changes
-/// something, and its handler.
-macro_rules! request {
-    ($request:ty, $name:literal -> $response:ty $(, command: $command:expr)?, |$self:ident, $service:ident| $perform:expr) => {
-        impl $crate::request::Request for $request {
-            const NAME: &'static str = $name;
-            type Response = $response;
-
-            $(fn command(&$self) -> Option<&'static str> {
-                $command
-            })?
-
-            async fn perform(
-                $self,
-                $service: std::sync::Arc<$crate::service::Service>,
-            ) -> Result<$response, $crate::request::RequestError> {
-                $perform
-            }
-        }
-    };
-}
-pub(crate) use request;
-
-/// The registry of the requests that the socket accepts.
-macro_rules! requests {
-    ($($request:ty,)*) => {
-        impl Incoming<'_> {
-            /// Decodes a request; the error says why it is unreadable.
-            pub(crate) fn read(&self) -> Result<Box<dyn AnyRequest>, String> {
-                let body = self.body.get();
-                match self.request.as_str() {
-                    $(<$request as Request>::NAME => match serde_json::from_str::<$request>(body) {
-                        Ok(request) => Ok(Box::new(request)),
-                        Err(error) => Err(error.to_string()),
-                    },)*
-                    unknown => Err(format!("there is no request `{unknown}`")),
-                }
-            }
-        }
-    };
-}
-
-requests! {
-    crate::batches::BatchStatus,
-    crate::batches::SubmitBatch,
-    crate::due::ShowDue,
-    crate::maintenance::Check,
-    crate::maintenance::Export,
-    crate::maintenance::Import,
-    crate::maintenance::InspectPages,
-    crate::maintenance::Prune,
-    crate::maintenance::Unfinished,
-    crate::open::SetLimits,
-    crate::questions::AnswerQuestion,
-    crate::rewind::Fork,
-    crate::rewind::ListCheckpoints,
-    crate::rewind::RollBack,
-    crate::rewind::TakeCheckpoint,
-    crate::service::Begin,
-    crate::service::ProjectStatus,
-    crate::service::Reconcile,
-    crate::service::SendSignal,
-    crate::steering::Steer,
-    crate::stuck::StuckRuns,
-    crate::views::activity::ShowActivity,
-    crate::views::Describe,
-    crate::views::FindProject,
-    crate::views::FindRun,
-    crate::views::Graph,
-    crate::views::Overview,
-    crate::views::Tree,
-    crate::views::Why,
-    crate::views::ShowHandoff,
-    crate::views::ShowSession,
-    crate::views::history::ShowHistory,
-    crate::views::ListRuns,
-    crate::views::session::list::ListSessions,
-    crate::views::session::transcript::Transcript,
-    crate::views::usage::ShowUsage,
 }

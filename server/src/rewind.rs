@@ -11,7 +11,8 @@ use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::Checkpoint;
 use serde::{Deserialize, Serialize};
 
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::service::Service;
 
 /// Creates a new run of a feature from a step of an earlier run.
@@ -191,7 +192,7 @@ impl Service {
             return Ok(());
         }
         let Ok(project) = RunId::new(run.root()) else { return Ok(()) };
-        if let Some(root) = crate::status::known_root(&*self.store, &project).await? {
+        if let Some(root) = crate::head::known_root(&*self.store, &project).await? {
             self.git.is_at(&ProjectRef { id: project.to_string(), root });
         }
         Ok(())
@@ -206,7 +207,7 @@ impl Service {
         });
         for run in begun {
             let is_there = self.store.summary(&run).await?.is_some();
-            if let Err(failure) = self.git.settle_back(project, &run, is_there).await {
+            if let Err(failure) = self.git.settle_rewind(project, &run, is_there).await {
                 tracing::warn!("{failure}");
             }
         }

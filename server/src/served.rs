@@ -1,13 +1,14 @@
 //! Background service of a project in this process: keeps its files current and applies edits of
 //! its list.
 
+use super::service::ServedProject;
 use std::collections::btree_map::Entry;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use longhaul_activities::files::Projector;
 use longhaul_activities::project;
 use longhaul_engine::{Payload, RunId};
@@ -28,15 +29,6 @@ const PAUSE: u32 = 20;
 /// Poll interval of the list and the settings: a poll of four files works on every file system, and
 /// with every editor.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// A project that this process serves.
-#[derive(Debug)]
-pub(crate) struct ServedProject {
-    root: PathBuf,
-    /// Since when.
-    pub(crate) since: DateTime<Utc>,
-    tasks: Vec<AbortHandle>,
-}
 
 /// Starts to serve a project, unless it is served already.
 pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
@@ -189,6 +181,22 @@ async fn watch_list(service: Arc<Service>, run: RunId, root: PathBuf, mut known:
             tracing::warn!("cannot take up the edited list of {run}: {error}");
             return;
         }
+    }
+}
+
+/// How long a shutdown waits for open requests.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+impl Service {
+    /// Stops the engine, if there is one. New requests are refused; open ones complete within the
+    /// grace period.
+    pub async fn stop(&self) {
+        let _ = tokio::time::timeout(LAST_ANSWERS, self.close()).await;
+        if let Some(engine) = &self.engine {
+            engine.stop().await;
+        }
+        disengage_all(self).await;
+        self.release_work_trees().await;
     }
 }
 

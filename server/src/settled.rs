@@ -136,7 +136,7 @@ pub fn verdict_of(document: &StatusDocument, feature: &str) -> Option<Verdict> {
     let line = |id: &str| document.features.iter().find(|line| line.id == id);
     let verdict = match line(feature)? {
         line if line.status == State::Passed => return Some(Verdict::Passed),
-        // Unread messages count as active: what was sent to it may change its state.
+        // Unread messages count as active: they may change its state.
         _ if document.active_runs > 0 => return None,
         FeatureLine { status: State::Blocked | State::Failed, .. } => Verdict::Blocked,
         line if line.needs_person => Verdict::Suspended,

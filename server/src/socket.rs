@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 
-use crate::client::Notify;
-use crate::lock_wait::{ADVICE, SOON, patience};
+use crate::error::Gone;
+use crate::lock_wait::{Notify, SOON, patience};
 use crate::request::{Outgoing, Request, RequestError, Response};
 
 /// The longest socket path that every system accepts.
@@ -98,43 +98,6 @@ pub struct Remote {
     /// Whether a request goes to the next owner if this one exits.
     pub(crate) or_next: bool,
     pub(crate) notify: Notify,
-}
-
-/// The owner exited without a response.
-#[derive(Debug, thiserror::Error)]
-pub enum Gone {
-    /// It exited before it accepted the request.
-    #[error("the process that runs this log ended before it took this up: ask again")]
-    Before,
-    /// It exited between the request and the response.
-    #[error(
-        "the process that runs this log ended before it answered: look whether this was done before you ask again"
-    )]
-    Amid,
-    /// It sends no keep-alive.
-    #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
-    Silent {
-        /// Its process id.
-        process: String,
-        /// Seconds without a keep-alive.
-        seconds: u64,
-    },
-    /// Its response is unreadable.
-    #[error(
-        "the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}"
-    )]
-    Strange(serde_json::Error),
-}
-
-impl Gone {
-    /// Whether the request can be sent to the next owner.
-    pub(crate) fn allows(&self, again: &impl Request) -> bool {
-        match self {
-            Self::Before => true,
-            Self::Amid => again.command().is_none(),
-            Self::Silent { .. } | Self::Strange(_) => false,
-        }
-    }
 }
 
 impl Remote {

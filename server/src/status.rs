@@ -163,15 +163,6 @@ impl Counts {
     }
 }
 
-/// The root of a project according to the log.
-pub async fn known_root(
-    store: &dyn RunReader,
-    project: &RunId,
-) -> Result<Option<String>, StoreError> {
-    let published = store.published_except(project, BacklogView::KEY).await?;
-    Ok(ProjectView::of(&published).summary.map(|summary| summary.root))
-}
-
 /// The status of a project by the log, with its current list if known.
 pub async fn of_project(
     store: &dyn RunReader,

@@ -1,11 +1,10 @@
 //! Delivers orders to runs: finds the runs, validates the order, sends the message.
 
+use super::head::awaited;
 use futures_util::future::join_all;
-use longhaul_engine::{
-    MessageBody, Payload, RequestedBy, RunId, RunReader, Status, StoreError, Summary,
-};
+use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreError, Summary};
 use longhaul_workflows::batch::BatchWorkflow;
-use longhaul_workflows::feature::{Approval, Awaited, FeatureWorkflow};
+use longhaul_workflows::feature::{Approval, FeatureWorkflow};
 use longhaul_workflows::project::{ProjectWorkflow, signal};
 use longhaul_workflows::projection::State;
 use longhaul_workflows::session::{SessionProgress, SessionUsed, SessionWorkflow};
@@ -16,9 +15,11 @@ use crate::signals;
 use crate::views::states::Projects;
 use crate::views::why::batch::continues_batch;
 
+use crate::deliver::Delivered;
 use crate::order::Order;
-use crate::request::{RequestError, request};
-use crate::service::{Delivered, Service};
+use crate::perform::request;
+use crate::request::RequestError;
+use crate::service::Service;
 
 /// Sends an order to a run, or to a project and its runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,7 +41,7 @@ impl Service {
     /// Sends the order, or in a dry run only returns the receivers. An order to a batch goes to the
     /// projects that it has begun, too.
     pub(crate) async fn steer(&self, steer: &Steer) -> Result<Delivered, RequestError> {
-        let summary = self.known(&steer.target).await?;
+        let summary = self.existing(&steer.target).await?;
         let is_for_projects =
             matches!(steer.order, Order::Pause | Order::Resume | Order::Cancel | Order::Terminate);
         if summary.workflow != BatchWorkflow::NAME || !is_for_projects {
@@ -49,7 +50,7 @@ impl Service {
         // No project may begin between the order to the batch and those to its projects.
         let _steering = self.batches.steering.lock().await;
         let mut delivered = self.steer_one(steer, summary).await?;
-        let projects = self.begun(&steer.target).await?.into_iter().map(async |target| {
+        let projects = self.begun_projects(&steer.target).await?.into_iter().map(async |target| {
             let Some(summary) = self.store.summary(&target).await? else {
                 return Ok(Delivered { runs: Vec::new() });
             };
@@ -230,7 +231,7 @@ impl Service {
         self.deliver(run, body).await
     }
 
-    /// Reports to the project what a terminated session has used: its workflow does not run again.
+    /// Reports the use of a terminated session to the project: its workflow does not run again.
     async fn settle_terminated(&self, run: &RunId) -> Result<(), StoreError> {
         if let Some(engine) = &self.engine
             && !self.waits(run)
@@ -261,15 +262,6 @@ impl Service {
             Approval { approved, commit, by: request.by.clone(), why: request.why.clone() };
         Ok(MessageBody::signal(Approval::SIGNAL, Payload::of(&approval)))
     }
-}
-
-/// The work of a run that waits for approval.
-pub(crate) async fn awaited(
-    store: &dyn RunReader,
-    run: &RunId,
-) -> Result<Option<Awaited>, StoreError> {
-    let published = store.published(run).await?;
-    Ok(published.get(Awaited::KEY).and_then(|value| value.read().ok()))
 }
 
 fn is_project(summary: &Summary) -> bool {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::status::StuckRun;
 
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::service::Service;
 
 /// The stuck runs: those reported by the engine, and those whose replay diverges in this program.

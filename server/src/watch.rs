@@ -11,16 +11,18 @@ use tokio::task::AbortHandle;
 use longhaul_engine::{Change, Engine};
 
 use crate::client::Client;
-use crate::error::{Error, Result};
-use crate::request::{AnyRequest, Encoded, Request, Response};
+use crate::error::{Error, Gone, Result};
+use crate::perform::{AnyRequest, Perform};
+use crate::request::{Encoded, Request, Response};
 use crate::service::Service;
-use crate::socket::{Gone, Stream};
+use crate::socket::Stream;
 
 /// The least time between two responses.
 const GATHER: Duration = Duration::from_millis(200);
 /// The time between two responses, in times of that which a response takes: a large project costs
 /// at most a tenth of a core for each subscriber.
 const PAUSE: u32 = 10;
+
 /// The request is repeated after this time without a change of a run: some responses depend on the
 /// time, on files or on the limits of this process, which announce nothing.
 const SLOW: Duration = Duration::from_secs(1);
@@ -57,7 +59,7 @@ impl<R: Request> Watch<R> {
 impl Client {
     /// Subscribes to a read request. If the owner of the log exits, the subscription ends with an
     /// error.
-    pub async fn watch<R: Request>(&self, request: R) -> Result<Watch<R>> {
+    pub async fn watch<R: Perform>(&self, request: R) -> Result<Watch<R>> {
         let source = match self {
             Self::Remote(remote) => Source::Remote(remote.watch(&request).await?),
             Self::Local(service) => {

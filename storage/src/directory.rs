@@ -3,7 +3,8 @@
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write as _};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use chrono::Utc;
 use longhaul_engine::StoreError;
@@ -20,7 +21,7 @@ pub(crate) const KEYSPACE: u32 = 1;
 const CACHE: u64 = 64 * 1024 * 1024;
 
 /// How long to wait until the threads of a store just closed release the file.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes the lock and writes the process id into it, for the error of another process.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
@@ -89,33 +90,46 @@ pub(crate) fn open_sled(path: &Path) -> Result<sled::Db, StoreError> {
     for file in ["db", "conf"] {
         files::must_be_file(&path.join(file))?;
     }
-    let begun = Instant::now();
-    loop {
-        let opened = catch_sled_panic(|| config.open());
-        match opened.map_err(|panic| damaged(format!("sled panicked: {panic}")))? {
-            Ok(db) => return Ok(db),
-            // This process holds the lock, so a thread of a store it has just closed still has the
-            // file.
-            Err(sled::Error::Io(error)) if is_busy(&error) && begun.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            // An IO error without an OS code is sled's own, about damaged content.
-            Err(sled::Error::Io(error)) if error.raw_os_error().is_some() => {
-                return Err(io("opening the log", path, &error));
-            }
-            Err(sled::Error::Io(error)) => return Err(damaged(error.to_string())),
-            Err(error @ sled::Error::Corruption { .. }) => {
-                let reason = format!("{} is damaged, or the file was truncated", page_of(&error));
-                return Err(damaged(reason));
-            }
-            Err(error) => return Err(damaged(error.to_string())),
+    until_released(path)?;
+    let opened = catch_sled_panic(|| config.open());
+    match opened.map_err(|panic| damaged(format!("sled panicked: {panic}")))? {
+        Ok(db) => Ok(db),
+        // An IO error without an OS code is sled's own, about damaged content.
+        Err(sled::Error::Io(error)) if error.raw_os_error().is_some() => {
+            Err(io("opening the log", path, &error))
         }
+        Err(sled::Error::Io(error)) => Err(damaged(error.to_string())),
+        Err(error @ sled::Error::Corruption { .. }) => {
+            let reason = format!("{} is damaged, or the file was truncated", page_of(&error));
+            Err(damaged(reason))
+        }
+        Err(error) => Err(damaged(error.to_string())),
     }
 }
 
-fn is_busy(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::WouldBlock
-        || error.to_string().contains("could not acquire lock")
+/// Waits until no thread of sled has the file of a log that this process has closed: such a thread
+/// still locks the file, and writes files into the directory by path.
+pub(crate) fn until_released(log: &Path) -> Result<(), StoreError> {
+    let path = log.join("db");
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io("opening", &path, &error)),
+    };
+    // A lock request has no timeout, so a thread makes it. A thread that comes too late releases
+    // the lock at once.
+    let (sender, released) = mpsc::channel();
+    std::thread::spawn(move || {
+        // Unlocked explicitly: a child process that is being spawned shares the file until exec.
+        let _ = sender.send(file.lock().and_then(|()| file.unlock()));
+    });
+    match released.recv_timeout(PATIENCE) {
+        Ok(locked) => locked.map_err(|error| io("locking", &path, &error)),
+        Err(_) => Err(StoreError::Unusable(format!(
+            "{} is not released after {PATIENCE:?}",
+            path.display()
+        ))),
+    }
 }
 
 /// The record that this process owns the log in an epoch.

@@ -16,7 +16,7 @@ use crate::{files, key, record, replace};
 
 /// An opened log.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedLog {
     pub(crate) db: sled::Db,
     /// A separate descriptor of sled's file.
     pub(crate) file: File,
@@ -26,7 +26,7 @@ pub(crate) struct Opened {
 }
 
 /// Opens or creates the log in a data directory.
-pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
+pub(crate) fn open(directory: &Path) -> Result<OpenedLog, StoreError> {
     files::private_directory(directory)?;
     let lock = lock(directory)?;
     let opened = catch_sled_panic(|| open_locked(directory, lock));
@@ -43,7 +43,7 @@ pub(crate) fn open(directory: &Path) -> Result<Opened, StoreError> {
     }
 }
 
-fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Opened, StoreError> {
+fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<OpenedLog, StoreError> {
     let log = directory.join("log");
     replace::finish(directory)?;
     let marker = ShutdownMarker::read(directory);
@@ -74,7 +74,7 @@ fn open_locked(directory: &Path, lock: DirectoryLock) -> Result<Opened, StoreErr
     files::sync_directory(directory)?;
     sync_parent(directory)?;
     ShutdownMarker { epoch, state: State::Open, end: end(&log)? }.write(directory)?;
-    Ok(Opened { db, file, epoch, lock })
+    Ok(OpenedLog { db, file, epoch, lock })
 }
 
 /// sled permanently refuses to open a log whose last owner died while writing a snapshot.

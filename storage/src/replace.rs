@@ -1,13 +1,11 @@
 //! Replaces the log by another one. At every moment the directory has the log, or a complete
 //! `log.next` that the next open moves into its place.
 
-use std::fs::{File, TryLockError};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use longhaul_engine::StoreError;
 
-use crate::directory::{PATIENCE, new_log, open_sled};
+use crate::directory::{new_log, open_sled, until_released};
 use crate::error::{catch_sled_panic, io, unreadable};
 use crate::space::{RESERVE, probe_of};
 use crate::{files, key, shutdown_marker};
@@ -86,33 +84,6 @@ fn remove(path: &Path) -> Result<(), StoreError> {
             Err(io("removing", path, &error))
         }
         _ => Ok(()),
-    }
-}
-
-/// Waits until no thread of sled has the file of a log that this process has closed: such a thread
-/// still writes files into the directory by path.
-fn until_released(log: &Path) -> Result<(), StoreError> {
-    let path = log.join("db");
-    let begun = Instant::now();
-    loop {
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(io("opening", &path, &error)),
-        };
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Unusable(format!(
-                    "{} is not released after {PATIENCE:?}",
-                    path.display()
-                )));
-            }
-            Err(TryLockError::Error(error)) => return Err(io("locking", &path, &error)),
-        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::committer::Committer;
 use crate::directory::DirectoryLock;
 use crate::error::{Poison, ReadError, blocking, catch_damage};
 use crate::head_cache::HeadCache;
-use crate::open::{self, Opened};
+use crate::open::{self, OpenedLog};
 use crate::read::{Effort, Reader};
 use crate::space::{self, Probe, Watch};
 use crate::statistics::{Counters, Statistics};
@@ -85,7 +85,7 @@ impl SledStore {
 
     #[doc(hidden)]
     pub fn open_with(directory: &Path, options: OpenOptions) -> Result<Self, StoreError> {
-        let Opened { db, file, epoch, lock } = open::open(directory)?;
+        let OpenedLog { db, file, epoch, lock } = open::open(directory)?;
         let poison = Arc::new(Poison::default());
         let write_lock = Arc::<Mutex<()>>::default();
         let counters = Arc::new(Counters::default());

@@ -27,6 +27,7 @@ mod known_agents;
 mod locks;
 mod look;
 mod machine;
+mod modules;
 mod moved;
 mod names;
 mod obstacles;

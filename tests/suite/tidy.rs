@@ -182,3 +182,37 @@ fn sentences_name_their_subject() {
     }
     refuse("these do not name their subject", &offenders);
 }
+
+/// Only the server and the command line know the commands of the command line: the other crates
+/// return data, which these render.
+#[test]
+fn only_the_server_and_the_command_line_name_commands() {
+    let verbs: Vec<String> = fs::read_dir(root().join("cli/src/command"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .chain(
+            ["check", "doctor", "export", "import", "prune", "restore", "list"].map(str::to_owned),
+        )
+        .collect();
+    let named = |line: &str| {
+        let words = line.split("longhaul ").skip(1);
+        words.into_iter().any(|rest| {
+            let word: String = rest.chars().take_while(char::is_ascii_lowercase).collect();
+            verbs.contains(&word)
+        })
+    };
+    let mut offenders = Vec::new();
+    for (path, text) in code() {
+        let is_below =
+            ["engine/src", "storage/src", "workflows/src", "backlog/src", "activities/src"]
+                .iter()
+                .any(|part| path.starts_with(part));
+        let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
+        for (number, line) in (1..).zip(lines).filter(|_| is_below) {
+            if !line.trim_start().starts_with("//") && named(line) {
+                offenders.push(format!("{}:{number}: {}", path.display(), line.trim()));
+            }
+        }
+    }
+    refuse("these name commands of the command line", &offenders);
+}

@@ -10,12 +10,14 @@ mod claim;
 mod edited;
 mod hosted;
 mod merge_lease;
+mod messages;
 mod note;
 mod notice;
 mod outcome;
 mod retry;
 mod stage;
 mod steps;
+mod tree;
 mod work;
 
 use async_trait::async_trait;
@@ -27,10 +29,12 @@ use crate::contracts::{
 use crate::finding::Finding;
 
 pub use crate::note::Note;
-pub use admission::{BrokenBase, SessionEnded, SessionPermit, SessionRequest, SessionResult};
 pub use approval::{Approval, Awaited};
 pub use edited::Edited;
-pub use merge_lease::{MergeLease, MergeRequest};
+pub use messages::{
+    BrokenBase, MergeLease, MergeRequest, SessionEnded, SessionPermit, SessionRequest,
+    SessionResult,
+};
 pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
 pub use stage::Stage;
 pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
@@ -75,9 +79,9 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     let worktree = context.call::<OpenWorktree>(open).await?;
     work.take_worktree(&worktree);
     if worktree.has_work {
-        retry::refresh(context, work).await?;
+        tree::refresh(context, work).await?;
     }
-    retry::baseline(context, work).await?;
+    tree::baseline(context, work).await?;
     if !worktree.has_work
         && let Some(unready) = notice::unready(context, work).await?
     {

@@ -2,6 +2,7 @@
 //! their outcomes, and lets them merge one at a time.
 
 mod admission;
+mod admissions;
 mod back;
 mod breaker;
 mod conflicts;
@@ -12,6 +13,7 @@ mod order;
 mod publish;
 mod published;
 mod queue;
+mod record;
 mod recover;
 mod regression;
 mod repair;
@@ -36,10 +38,10 @@ pub use breaker::SessionsPaused;
 use order::{AfterSync, Order};
 pub use order::{HeldRuns, SyncRequest};
 pub use published::ProjectView;
-pub use rollback::{Rollback, RollbackView};
+use record::PendingSend;
+use state::ProjectRun;
 pub use state::{NO_CHECK, ProjectInput};
-use state::{PendingSend, ProjectRun};
-pub use view::{BacklogView, FeatureView, Phase, ProjectSummary};
+pub use view::{BacklogView, FeatureView, Phase, ProjectSummary, Rollback, RollbackView};
 
 /// The workflow `project`: one everlasting run for each project.
 #[derive(Debug, Clone, Copy)]
@@ -66,8 +68,8 @@ pub mod signal {
     pub const BLOCK: &str = "block";
     /// Retry a blocked feature; content: its id.
     pub const UNBLOCK: &str = "unblock";
-    /// Feature runs are held: paused, parked, stuck. Content: [`HeldRuns`](super::Held), all of them.
-    /// Only the merge order depends on it.
+    /// Feature runs are held: paused, parked, stuck. Content: [`HeldRuns`](super::Held), all of
+    /// them. Only the merge order depends on it.
     pub const HELD: &str = "held";
 }
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::backlog::{Check, Feature};
 use crate::contracts::{
-    BeginInput, Evidence, Feedback, Handoff, HeldOut, Problem, SessionInput, SessionReason, Texts,
+    BeginInput, Evidence, Feedback, Handoff, HeldOut, Problem, PromptTexts, SessionInput,
+    SessionReason,
 };
 use crate::text::short;
 
@@ -19,12 +20,12 @@ pub fn session(input: &SessionInput) -> String {
 }
 
 /// The texts for the model of the built-in agent.
-pub fn texts(input: &BeginInput) -> Texts {
+pub fn texts(input: &BeginInput) -> PromptTexts {
     let prompt = match &input.task {
         Some(task) => format!("{task}\n"),
         None => hosted(&input.session, input.handoff.as_ref()),
     };
-    Texts {
+    PromptTexts {
         system: SYSTEM.into(),
         prompt,
         summarise: SUMMARISE.into(),

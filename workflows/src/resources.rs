@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Amounts of what sessions use: spent, reserved or available.
+/// Amounts of resources of sessions: spent, reserved or available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Resources {
     /// Answers of the model.
@@ -21,7 +21,7 @@ impl Resources {
         *self == Self::default()
     }
 
-    /// What is left after this use.
+    /// The rest after this use.
     #[must_use]
     pub fn minus(self, used: Self) -> Self {
         Self {

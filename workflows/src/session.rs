@@ -22,8 +22,8 @@ use longhaul_engine::{
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
-    AgentFacts, AgentOutcome, BeginInput, BeginSession, Begun, Block, CallModel, EndInput,
-    EndSession, Handoff, ModelAnswer, ModelStop, OutsideChange, ReadUse, RunSession, SealInput,
+    AgentFacts, AgentOutcome, BeginInput, BeginSession, Block, CallModel, EndInput, EndSession,
+    Handoff, ModelAnswer, ModelStop, OutsideChange, ReadUse, RunSession, SealInput, SessionBegin,
     SessionEnding, SessionInput, SessionReport, Summary, Tampering, ToolCall,
 };
 use crate::note::Note;
@@ -40,7 +40,7 @@ pub use window::Window;
 use conversation::Conversation;
 use repeats::{Repeated, Repeats};
 use tools::NoteKind;
-use window::Need;
+use window::WindowAction;
 
 /// The workflow `session`.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ pub struct SessionStart {
     /// The task of a sub-agent, instead of the whole feature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// What it may use, with its sub-agents.
+    /// The resources that it and its sub-agents may use.
     pub available: Resources,
 }
 
@@ -120,7 +120,7 @@ async fn run_program(context: &mut dyn Context, start: SessionStart) -> Result<E
     }
 }
 
-/// Reports what a session has used to its project, whatever becomes of its feature run.
+/// Reports the use of a session to its project, whatever becomes of its feature run.
 async fn report_use(
     context: &mut dyn Context,
     project: String,
@@ -134,12 +134,12 @@ async fn report_use(
     }
 }
 
-/// The signal `session_used` to the project: what a session has used, with its sub-agents that
+/// The signal `session_used` to the project: the use of a session, with its sub-agents that
 /// ended. A session of the built-in agent sends it when it ends; a sub-agent, and a session of
 /// another agent, only if it is cancelled: otherwise its report says it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionUsed {
-    /// What it has used.
+    /// The resources used.
     pub used: Resources,
 }
 
@@ -151,7 +151,7 @@ impl SessionUsed {
 /// A session of the built-in agent at work.
 struct Session {
     start: SessionStart,
-    begun: Option<Begun>,
+    begun: Option<SessionBegin>,
     progress: SessionProgress,
     conversation: Conversation,
     /// Notes of people since the last model call.
@@ -221,7 +221,7 @@ impl Session {
         self.begun = Some(begun);
         loop {
             self.take_notes(context).await?;
-            let left = self.left();
+            let left = self.remaining();
             if left.lacks().is_some() {
                 // Another session continues, if the limits of the feature and its project allow it.
                 self.outcome = AgentOutcome::Budget;
@@ -246,16 +246,16 @@ impl Session {
     ) -> Result<Option<SessionEnding>, Stop> {
         let settings = self.start.session.agent.context.clone();
         match self.progress.window.need(&settings, self.conversation.unsent_tokens()) {
-            Need::Nothing => Ok(None),
-            Need::Checkpoint => {
+            WindowAction::Nothing => Ok(None),
+            WindowAction::Checkpoint => {
                 self.checkpoint(context, "checkpoint").await?;
                 Ok(None)
             }
-            Need::Compaction if self.progress.compactions < settings.compactions => {
+            WindowAction::Compaction if self.progress.compactions < settings.compactions => {
                 self.compact(context).await?;
                 Ok(None)
             }
-            Need::Compaction | Need::Handoff => self.hand_over(context).await,
+            WindowAction::Compaction | WindowAction::Handoff => self.hand_over(context).await,
         }
     }
 
@@ -326,8 +326,8 @@ impl Session {
         report_use(context, self.start.session.project.id.clone(), self.progress.used()).await
     }
 
-    /// What it may still use.
-    fn left(&self) -> Resources {
+    /// The resources that it may still use.
+    fn remaining(&self) -> Resources {
         self.start.available.minus(self.progress.used())
     }
 

@@ -37,7 +37,7 @@ pub struct Settings {
     pub baseline: Vec<Check>,
     /// When to give up on a feature.
     pub limits: Limits,
-    /// What all sessions of the project may use.
+    /// The resources that all sessions of the project may use.
     #[serde(skip_serializing_if = "is_default")]
     pub budget: BudgetSettings,
     /// How work is integrated.
@@ -154,7 +154,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// What the sessions of one run may use.
+    /// The resources that the sessions of one run may use.
     pub fn resources(&self) -> Resources {
         Resources {
             turns: self.turns,

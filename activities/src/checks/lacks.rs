@@ -1,4 +1,4 @@
-//! What a check needs and an agent cannot provide: missing protected files and missing programs.
+//! Missing prerequisites of checks that an agent cannot provide: protected files and programs.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use longhaul_workflows::contracts::UnmetNeed;
 /// The exit codes of a shell that cannot run a command.
 const CANNOT_RUN: [i32; 2] = [126, 127];
 
-/// What a failed command lacks in a tree, as far as that can be told from its words.
+/// The prerequisites that a failed command lacks in a tree, as far as its output names them.
 pub(super) fn of(
     command: &str,
     exit_code: Option<i32>,

@@ -16,11 +16,11 @@ use longhaul_workflows::contracts::{
     CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks,
 };
 
-use crate::git::{GitHandlers, Wanted, WorkTree};
+use crate::git::{GitHandlers, TreeRequest, WorkTree};
 use crate::machine;
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
-use passed::{Basis, Passed};
+use passed::{CheckedContent, PassedChecks};
 pub(crate) use setup::SetUp;
 
 /// The default timeout of a check.
@@ -52,14 +52,14 @@ const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that 
 #[derive(Debug, Clone)]
 pub struct ChecksHandler {
     setup: SetUp,
-    passed: Passed,
+    passed: PassedChecks,
 }
 
 impl ChecksHandler {
     /// A handler that keeps its logs in a data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
         let setup = SetUp { runner: Runner::new(data_dir, supervisor), git };
-        Self { setup, passed: Passed::default() }
+        Self { setup, passed: PassedChecks::default() }
     }
 
     async fn check(
@@ -161,14 +161,14 @@ impl ChecksHandler {
         if input.checks.is_empty() {
             return Ok(report);
         }
-        let wanted = Wanted {
+        let wanted = TreeRequest {
             project: &input.project,
             feature: &input.feature,
             worktree: &input.worktree,
             commit: Some(&input.commit),
             attempt,
         };
-        let basis = Basis::of(&self.setup.git, input).await?;
+        let basis = CheckedContent::of(&self.setup.git, input).await?;
         let known = |check: &&Check| {
             self.passed.find(&basis, check).filter(|_| !input.repeat && mode == Mode::Gates)
         };
@@ -205,7 +205,7 @@ impl ChecksHandler {
         tree: &WorkTree,
         input: &ChecksInput,
         attempt: &Attempt,
-        (mode, checks, basis): (Mode, &[&Check], &Basis),
+        (mode, checks, basis): (Mode, &[&Check], &CheckedContent),
         report: &mut ChecksReport,
     ) -> Result<(), Failure> {
         let begun = Instant::now();

@@ -11,26 +11,26 @@ use longhaul_workflows::backlog::Check;
 use longhaul_workflows::contracts::{ChecksInput, Evidence};
 
 use crate::git::GitHandlers;
-use crate::project::settings;
+use crate::longhaul_toml::settings;
 
 /// The number of remembered checks.
 const REMEMBERED: usize = 10_000;
 
 /// The evidence of checks that passed, by everything that decides their result.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Passed {
+pub(super) struct PassedChecks {
     evidence: Arc<Mutex<HashMap<blake3::Hash, Evidence>>>,
 }
 
 /// The content and the set-up that the checks of one call run on.
 #[derive(Debug)]
-pub(super) struct Basis {
+pub(super) struct CheckedContent {
     /// The tree.
     pub(super) content: String,
     set_up: blake3::Hasher,
 }
 
-impl Basis {
+impl CheckedContent {
     pub(super) async fn of(git: &GitHandlers, input: &ChecksInput) -> Result<Self, Failure> {
         let ChecksInput { project, feature, commit, same_as, .. } = input;
         let content = git.tree_of(project, same_as.as_ref().unwrap_or(commit)).await?;
@@ -57,10 +57,10 @@ impl Basis {
     }
 }
 
-impl Passed {
+impl PassedChecks {
     /// The evidence of a check that passed on this basis. Never of a held-out check: its files are
     /// not part of the content.
-    pub(super) fn find(&self, basis: &Basis, check: &Check) -> Option<Evidence> {
+    pub(super) fn find(&self, basis: &CheckedContent, check: &Check) -> Option<Evidence> {
         if check.hidden {
             return None;
         }
@@ -69,7 +69,7 @@ impl Passed {
         Some(Evidence { name: check.name.clone(), reused: true, put_back: Vec::new(), ..known })
     }
 
-    pub(super) fn keep(&self, basis: &Basis, check: &Check, found: &Evidence) {
+    pub(super) fn keep(&self, basis: &CheckedContent, check: &Check, found: &Evidence) {
         if check.hidden || !found.passed() {
             return;
         }

@@ -10,11 +10,11 @@ use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{Evidence, ProjectRef, RunSetup, SetupInput, SetupReport};
 use longhaul_workflows::settings::Confinement;
 
-use crate::confine::{Places, sandbox};
+use crate::confine::{ConfinedPaths, sandbox};
 use crate::files::files_lock;
-use crate::git::{GitHandlers, Wanted, WorkTree};
+use crate::git::{GitHandlers, TreeRequest, WorkTree};
+use crate::longhaul_toml::settings;
 use crate::process::{Environment, Limits, Runner, Sandbox, Spec};
-use crate::project::settings;
 
 use super::{ChecksHandler, REMEDY, evidence, refuse_full_disk};
 
@@ -38,7 +38,7 @@ struct Script<'a> {
 impl Handler<RunSetup> for ChecksHandler {
     async fn perform(&self, input: SetupInput, attempt: &Attempt) -> Result<SetupReport, Failure> {
         self.setup.runner.end_call(&attempt.key()).await?;
-        let wanted = Wanted {
+        let wanted = TreeRequest {
             project: &input.project,
             feature: &input.feature,
             worktree: &input.worktree,
@@ -63,7 +63,7 @@ impl Handler<RunSetup> for ChecksHandler {
 impl SetUp {
     /// An existing work tree, set up. A recreated one, for a fork or after a move, lacks all files
     /// that git does not track.
-    pub(crate) async fn work_tree(&self, wanted: &Wanted<'_>) -> Result<WorkTree, Failure> {
+    pub(crate) async fn work_tree(&self, wanted: &TreeRequest<'_>) -> Result<WorkTree, Failure> {
         let tree = self.git.work_tree(wanted).await?;
         if tree.is_set_up(None)? {
             return Ok(tree);
@@ -90,7 +90,7 @@ impl SetUp {
     pub(super) async fn for_gates(
         &self,
         tree: &WorkTree,
-        wanted: &Wanted<'_>,
+        wanted: &TreeRequest<'_>,
         commit: &str,
     ) -> Result<Option<Evidence>, Failure> {
         if tree.is_set_up(Some(commit))? {
@@ -103,7 +103,7 @@ impl SetUp {
     async fn set_up(
         &self,
         tree: &WorkTree,
-        wanted: &Wanted<'_>,
+        wanted: &TreeRequest<'_>,
         commit: &str,
     ) -> Result<Option<Evidence>, Failure> {
         let root = self.git.root_of(wanted.project);
@@ -148,7 +148,7 @@ impl SetUp {
     ) -> Result<Option<Sandbox>, Failure> {
         let root = self.git.root_of(project);
         let data_dir = self.runner.data_dir();
-        let places = Places { root: &root, tree, data_dir, sees_held_out };
+        let places = ConfinedPaths { root: &root, tree, data_dir, sees_held_out };
         sandbox(&places, None, env, confinement)
     }
 
@@ -156,7 +156,7 @@ impl SetUp {
     async fn run(
         &self,
         script: &Script<'_>,
-        wanted: &Wanted<'_>,
+        wanted: &TreeRequest<'_>,
         tree: &WorkTree,
     ) -> Result<Option<Evidence>, Failure> {
         let Some(file) = find(tree.path(), script.path)? else { return Ok(None) };

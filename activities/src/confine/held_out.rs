@@ -1,5 +1,5 @@
-//! The directories of held-out checks of all projects of a data directory. Every sandbox hides them:
-//! an agent of one project must not read the held-out checks of another.
+//! The directories of held-out checks of all projects of a data directory. Every sandbox hides
+//! them: an agent of one project must not read the held-out checks of another.
 
 use std::ffi::OsString;
 use std::io;

@@ -30,7 +30,7 @@ pub(crate) const NONE: &str = "none";
 
 /// The directory of a program, and the directories around it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Places<'a> {
+pub(crate) struct ConfinedPaths<'a> {
     /// The user's checkout.
     pub(crate) root: &'a Path,
     /// The work tree that it runs in.
@@ -74,7 +74,7 @@ fn level_of(mode: SandboxMode, available: &Available) -> Result<Option<Level>, F
 
 /// The sandbox of a program; `None`: it runs without one.
 pub(crate) fn sandbox(
-    places: &Places<'_>,
+    places: &ConfinedPaths<'_>,
     program: Option<&Path>,
     env: &Environment,
     confinement: &Confinement,
@@ -137,7 +137,7 @@ pub(crate) fn sandbox(
 }
 
 /// The data directory, the targets of links in it, and the directory of the trees.
-fn hidden_places(places: &Places<'_>) -> Vec<PathBuf> {
+fn hidden_places(places: &ConfinedPaths<'_>) -> Vec<PathBuf> {
     let mut hidden = vec![places.data_dir.to_owned()];
     let entries = std::fs::read_dir(places.data_dir).into_iter().flatten().flatten();
     hidden.extend(entries.map(|entry| entry.path()).filter(|path| path.is_symlink()));
@@ -178,7 +178,7 @@ fn named_by(env: &Environment) -> impl Iterator<Item = PathBuf> {
 
 /// The repository in a tree borrows the objects of the project; the rest of the project's git
 /// directory stays hidden.
-fn add_git(places: &Places<'_>, sandbox: &mut Sandbox) {
+fn add_git(places: &ConfinedPaths<'_>, sandbox: &mut Sandbox) {
     if let Some(project) = GitDirs::of(places.root) {
         sandbox.readable.push(project.common.join("objects"));
         sandbox.hidden.extend([project.own, project.common]);

@@ -1,5 +1,5 @@
 //! Files whose owner has no rights to them. Programs leave read-only directories behind, as Go does
-//! in its module cache, and only the superuser can remove or replace what is in them.
+//! in its module cache, and only the superuser can remove or replace their entries.
 
 use std::fs::{self, Permissions};
 use std::io;

@@ -9,9 +9,9 @@ use longhaul_backlog::{EntryState, FeatureList};
 use longhaul_workflows::backlog::{Feature, FeatureId};
 
 use super::error::FilesError;
-use super::place::{Place, is_missing};
+use super::place::{ProjectRoot, is_missing};
 use super::placed::{self, LONGEST, Links};
-use super::swap::{self, Displaced};
+use super::swap::{self, ReplacedFile};
 use super::{LIST_PATIENCE, list_turn};
 
 /// The number of replaced files that are watched for late edits.
@@ -26,7 +26,7 @@ pub(super) struct ListFile {
     /// The digest of the text that was last written.
     written: Option<blake3::Hash>,
     /// The last replaced files: a program that had opened one before can still write to it.
-    replaced: VecDeque<Displaced>,
+    replaced: VecDeque<ReplacedFile>,
 }
 
 /// Identifies a version of a file without reading it.
@@ -64,7 +64,7 @@ impl ListFile {
     /// text.
     pub(super) fn bring_up_to_date(
         &mut self,
-        place: &Place,
+        place: &ProjectRoot,
         name: &str,
         now: &str,
     ) -> Result<(), FilesError> {

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex as Lock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, LazyLock, Mutex as Lock, PoisonError, Weak, mpsc};
+use std::time::Duration;
 
 use tokio::sync::Mutex;
 
@@ -31,8 +31,6 @@ pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option
 
 /// Timeout of the lock for projectors: a stopped holder must not block them.
 pub(crate) const LIST_PATIENCE: Duration = Duration::from_secs(5);
-/// The polling interval: file locks have no wait with a timeout.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Waits for the lock of the feature list at `root`; after the timeout, continues without it. Held
 /// only from before the list is read until it is written.
@@ -42,21 +40,30 @@ pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
     let Ok(file) = File::open(if git.exists() { &git } else { root }) else {
         return ListTurn(None);
     };
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return ListTurn(Some(file)),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
-                std::thread::sleep(LOOK_AGAIN);
-            }
-            Err(error) => {
-                tracing::warn!(
-                    root = %root.display(),
-                    %error,
-                    "the feature list is changed without waiting for others",
-                );
-                return ListTurn(None);
-            }
+    match lock_within(file, patience) {
+        Ok(file) => ListTurn(Some(file)),
+        Err(error) => {
+            tracing::warn!(
+                root = %root.display(),
+                %error,
+                "the feature list is changed without waiting for others",
+            );
+            ListTurn(None)
         }
     }
+}
+
+/// Waits for the lock of a file. A lock request has no timeout, so a thread makes it; a thread that
+/// gets the lock too late drops the file.
+pub(crate) fn lock_within(file: File, patience: Duration) -> Result<File, TryLockError> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {}
+        result => return result.map(|()| file),
+    }
+    let (sender, locked) = mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = sender.send(file.lock().map(|()| file));
+    });
+    let locked = locked.recv_timeout(patience).map_err(|_| TryLockError::WouldBlock)?;
+    locked.map_err(TryLockError::Error)
 }

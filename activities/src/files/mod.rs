@@ -29,7 +29,7 @@ mod error;
 mod fold;
 mod hosted;
 mod list;
-mod locks;
+pub(crate) mod locks;
 mod place;
 pub mod placed;
 mod progress_file;
@@ -58,7 +58,7 @@ pub use progress_file::progress_file_obstacle;
 pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file, end_in_checkout};
 use state::{Cursors, NewEvents, State};
 pub(crate) use swap::remove;
-pub use swap::{Swapped, create, swap};
+pub use swap::{Replacement, create, swap};
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {

@@ -13,11 +13,11 @@ const OWN: &str = ".longhaul";
 
 /// The top directory of a project.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ProjectRoot {
     pub(super) root: PathBuf,
 }
 
-impl Place {
+impl ProjectRoot {
     /// Updates a file of `.longhaul/`. Its path is relative to that directory.
     pub(super) fn write_own(&self, name: &str, text: &str) -> Result<(), FilesError> {
         let mut folder = self.root.join(OWN);
@@ -38,8 +38,8 @@ impl Place {
     }
 }
 
-/// Replaces a file. It is not synced: after a power cut it is rewritten from the log. A symbolic link
-/// at the path is replaced, not followed.
+/// Replaces a file. It is not synced: after a power cut it is rewritten from the log. A symbolic
+/// link at the path is replaced, not followed.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;

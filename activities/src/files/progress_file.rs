@@ -10,7 +10,7 @@ use std::path::Path;
 use longhaul_engine::Payload;
 
 use super::error::FilesError;
-use super::place::{Place, metadata};
+use super::place::{ProjectRoot, metadata};
 use super::placed::{self, Links, Unreadable};
 use super::text::clean;
 use super::timeline::TimelineEntry;
@@ -96,7 +96,7 @@ impl ProgressFile {
     }
 
     /// Appends the pending entries with one write.
-    pub(super) fn append(&mut self, place: &Place) -> Result<(), FilesError> {
+    pub(super) fn append(&mut self, place: &ProjectRoot) -> Result<(), FilesError> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -120,8 +120,11 @@ impl ProgressFile {
         if length != self.known {
             let from = if length < self.known { 0 } else { self.known };
             let wanted: HashSet<&Header> = self.pending.iter().map(|entry| &entry.header).collect();
-            let mut held =
-                Held::find(&mut file, from.max(length.saturating_sub(LOOKED_THROUGH)), &wanted)?;
+            let mut held = FoundEntries::find(
+                &mut file,
+                from.max(length.saturating_sub(LOOKED_THROUGH)),
+                &wanted,
+            )?;
             self.pending.retain(|entry| !held.take(entry));
         }
         if self.pending.is_empty() {
@@ -181,13 +184,13 @@ fn free_text(text: &str) -> String {
 
 /// The entries found in a file.
 #[derive(Debug)]
-struct Held {
+struct FoundEntries {
     counts: HashMap<Header, usize>,
     /// The last entry, with everything after it; empty if that is longer than an entry can be.
     last: Vec<u8>,
 }
 
-impl Held {
+impl FoundEntries {
     /// Finds entries with these headers. Memory use is bounded, whatever the file holds.
     fn find(file: &mut File, from: u64, wanted: &HashSet<&Header>) -> io::Result<Self> {
         let mut counts = HashMap::new();

@@ -68,7 +68,7 @@ pub(super) fn progress(fold: &Fold) -> Option<String> {
     Some(text)
 }
 
-/// The project's phase, and what blocks it.
+/// The project's phase, and its obstacle.
 fn phase(view: &ProjectSummary) -> String {
     let mut text = match (view.phase, &view.halted) {
         (Phase::Halted, _) | (_, Some(_)) => {

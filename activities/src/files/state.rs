@@ -8,7 +8,7 @@ use longhaul_engine::{Event, Position, RunId, Summary};
 use super::error::{FilesError, FirstError};
 use super::fold::Fold;
 use super::list::ListFile;
-use super::place::Place;
+use super::place::ProjectRoot;
 use super::progress_file::ProgressFile;
 use super::reports;
 use super::session::Record;
@@ -59,7 +59,7 @@ impl NewEvents {
 pub(super) struct State {
     pub(super) cursors: Cursors,
     fold: Fold,
-    place: Place,
+    place: ProjectRoot,
     list: ListFile,
     progress_file: ProgressFile,
     /// Whether files in `.longhaul/` may be out of date.
@@ -71,7 +71,7 @@ impl State {
         Self {
             cursors: Cursors::default(),
             fold: Fold::new(project),
-            place: Place { root },
+            place: ProjectRoot { root },
             list: ListFile::default(),
             progress_file: ProgressFile::default(),
             stale: true,

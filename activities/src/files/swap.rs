@@ -18,16 +18,16 @@ use super::placed::{self, LONGEST, Links};
 
 /// A completed replacement.
 #[derive(Debug)]
-pub struct Swapped {
+pub struct Replacement {
     /// The new file.
     pub written: Metadata,
     /// The replaced file.
-    pub(crate) before: Displaced,
+    pub(crate) before: ReplacedFile,
 }
 
 /// A replaced file. A program that had opened it before can still write to it.
 #[derive(Debug)]
-pub(crate) struct Displaced {
+pub(crate) struct ReplacedFile {
     file: File,
     digest: blake3::Hash,
     /// Its change time at the last look, if a later change cannot have the same one.
@@ -37,7 +37,7 @@ pub(crate) struct Displaced {
 /// The age from which no later change has the same change time: file systems count in ticks.
 const SETTLED: Duration = Duration::from_secs(2);
 
-impl Displaced {
+impl ReplacedFile {
     fn new(file: File, content: &[u8]) -> Self {
         Self { file, digest: blake3::hash(content), settled: None }
     }
@@ -76,7 +76,7 @@ enum Moment {
 /// first. `None`: the file has changed, and stays as it is.
 ///
 /// Where the file system cannot exchange files, the check is made right before a rename.
-pub fn swap(path: &Path, read: &[u8], new: &[u8]) -> io::Result<Option<Swapped>> {
+pub fn swap(path: &Path, read: &[u8], new: &[u8]) -> io::Result<Option<Replacement>> {
     swap_with(path, read, new, |_| ())
 }
 
@@ -85,7 +85,7 @@ fn swap_with(
     read: &[u8],
     new: &[u8],
     mut at: impl FnMut(Moment),
-) -> io::Result<Option<Swapped>> {
+) -> io::Result<Option<Replacement>> {
     let Some((mut now, _)) = open(path)? else { return Ok(None) };
     let mut beside = beside(path, new, now.metadata()?.permissions())?;
     let written = beside.as_file().metadata()?;
@@ -98,19 +98,19 @@ fn swap_with(
         // The user has removed or moved the file.
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            let before = Displaced::new(now, read);
+            let before = ReplacedFile::new(now, read);
             beside.persist(path)?;
-            return Ok(Some(Swapped { written, before }));
+            return Ok(Some(Replacement { written, before }));
         }
         Err(error) => return Err(error.into()),
     }
     at(Moment::Exchanged);
     let replaced = open(beside.path())?.and_then(|(mut file, _)| {
         let content = content_of(&mut file).ok().filter(|content| content == read)?;
-        Some(Displaced::new(file, &content))
+        Some(ReplacedFile::new(file, &content))
     });
     if let Some(before) = replaced {
-        return Ok(Some(Swapped { written, before }));
+        return Ok(Some(Replacement { written, before }));
     }
     // Never removed by an error below: it is the user's.
     beside.disable_cleanup(true);

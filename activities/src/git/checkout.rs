@@ -1,5 +1,9 @@
 //! Moves a branch that the user may have checked out. The user's changes are never overwritten.
 
+pub(super) mod filters;
+pub(super) mod interrupted;
+pub(super) mod own_files;
+
 use std::collections::{BTreeMap, HashSet};
 use std::fs::Metadata;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,16 +11,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_engine::Failure;
+use longhaul_workflows::contracts::Land;
 
+use super::checkout::own_files::stage;
+use super::command::directories::git_dir;
 use super::command::{Git, is_contention};
 use super::damage::damaged_index;
 use super::files;
+use super::locks::stale::foreign_lock;
 use super::names::{NEXT, head_ref};
-use super::own_files::stage;
-use super::refs::Repository;
-use super::repository::{checked_out, git_dir, operation_in};
-use super::stale_locks::foreign_lock;
-use super::trees::Change;
+use super::objects::read::Change;
+use super::objects::refs::Repository;
+use super::repository::{checked_out, operation_in};
 use crate::files::{LIST_PATIENCE, files_lock, list_turn};
 
 /// What to do with changes that block a move. The files are named, because the list may have
@@ -29,8 +35,8 @@ const TRIES: u32 = 5;
 
 /// The result of moving a branch.
 #[derive(Debug)]
-pub(super) enum Moved {
-    Yes,
+pub(super) enum MoveResult {
+    Moved,
     /// A checkout of the branch cannot follow: path and reason. Nothing was changed.
     Blocked(String),
 }
@@ -79,8 +85,8 @@ impl Repository {
         Ok(found)
     }
 
-    /// The ref that a symbolic ref points to; any other ref itself. `longhaul/next` is Longhaul's own:
-    /// a symbolic ref in its place is not followed.
+    /// The ref that a symbolic ref points to; any other ref itself. `longhaul/next` is Longhaul's
+    /// own: a symbolic ref in its place is not followed.
     async fn end_of(&self, name: String) -> Result<String, Failure> {
         if name == head_ref(NEXT) {
             return Ok(name);
@@ -107,11 +113,11 @@ impl Repository {
 
     /// Moves a branch forward, with its checkout if it has one. The caller holds the repository
     /// lock.
-    pub(super) async fn advance(&self, step: Step<'_>) -> Result<Moved, Failure> {
+    pub(super) async fn advance(&self, step: Step<'_>) -> Result<MoveResult, Failure> {
         let end = self.end_of(head_ref(step.branch)).await?;
         let step = Step { branch: end.strip_prefix("refs/heads/").unwrap_or(step.branch), ..step };
         if !step.back && !self.is_ancestor(step.from, step.to).await? {
-            return Err(super::land::stale(format!(
+            return Err(stale(format!(
                 "`{}` is at {}, which is not an ancestor of {}",
                 step.branch, step.from, step.to
             )));
@@ -119,14 +125,14 @@ impl Repository {
         match self.checkouts_of(step.branch).await?.as_slice() {
             [] => {
                 if let Some(lock) = foreign_lock(step.branch, &self.common, None).await? {
-                    return Ok(Moved::Blocked(lock));
+                    return Ok(MoveResult::Blocked(lock));
                 }
                 self.move_ref(&head_ref(step.branch), Some(step.from), step.to).await?;
                 self.sync().await?;
-                Ok(Moved::Yes)
+                Ok(MoveResult::Moved)
             }
             [checkout] => self.advance_checkout(checkout, step).await,
-            several => Ok(Moved::Blocked(format!(
+            several => Ok(MoveResult::Blocked(format!(
                 "`{}` is checked out in several places: {}; leave it checked out in one of them",
                 step.branch,
                 several
@@ -138,18 +144,22 @@ impl Repository {
         }
     }
 
-    async fn advance_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
+    async fn advance_checkout(
+        &self,
+        checkout: &Path,
+        step: Step<'_>,
+    ) -> Result<MoveResult, Failure> {
         // Longhaul's own writes wait, so that only the user's meet the move.
         let lock = files_lock(checkout);
         let _lock = lock.lock().await;
         let root = checkout.to_owned();
         let _list = tokio::task::spawn_blocking(move || list_turn(&root, LIST_PATIENCE)).await;
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
-            return Ok(Moved::Blocked(lock));
+            return Ok(MoveResult::Blocked(lock));
         }
         let changes = match self.changes_if_free(checkout, step).await? {
             Ok(changes) => changes,
-            Err(reason) => return Ok(Moved::Blocked(reason)),
+            Err(reason) => return Ok(MoveResult::Blocked(reason)),
         };
         let mark = self.mark_work(checkout, step)?;
         let outcome = self.move_checkout(checkout, step, &changes).await?;
@@ -168,13 +178,13 @@ impl Repository {
         checkout: &Path,
         step: Step<'_>,
         changes: &Changes,
-    ) -> Result<Moved, Failure> {
+    ) -> Result<MoveResult, Failure> {
         let own = self.own_changes((step.from, step.to), step.own_files).await?;
         // A user's edit at any moment of the move must survive it.
         let ahead = || own.iter().map(|change| (change.path.as_slice(), &change.after));
         stage(checkout, ahead()).await?;
         let outcome = self.move_with_checkout(checkout, step).await;
-        if !matches!(outcome, Ok(Moved::Yes)) {
+        if !matches!(outcome, Ok(MoveResult::Moved)) {
             let back = own.iter().map(|change| (change.path.as_slice(), &change.before));
             stage(checkout, back).await?;
             return outcome;
@@ -213,7 +223,9 @@ impl Repository {
             && let Some(index) = damaged_index(checkout).await?
         {
             let index = index.display();
-            return Ok(Err(format!("the index {index} is damaged; see `longhaul doctor {shown}`")));
+            return Ok(Err(format!(
+                "the index {index} is damaged; move it away and run `git reset` in {shown}"
+            )));
         }
         let changes = changes?;
         if changes.foreign.is_empty() {
@@ -224,7 +236,11 @@ impl Repository {
     }
 
     /// Lets git move a checkout together with the branch.
-    async fn move_with_checkout(&self, checkout: &Path, step: Step<'_>) -> Result<Moved, Failure> {
+    async fn move_with_checkout(
+        &self,
+        checkout: &Path,
+        step: Step<'_>,
+    ) -> Result<MoveResult, Failure> {
         let mut tries = 0;
         loop {
             tries += 1;
@@ -259,7 +275,7 @@ impl Repository {
             }
             let merged = Git::at(checkout).args(args).uninterrupted().finish().await?;
             if merged.code() == Some(0) {
-                return Ok(Moved::Yes);
+                return Ok(MoveResult::Moved);
             }
             if merged.machine_cause().is_some() {
                 return Err(merged.failure());
@@ -267,14 +283,15 @@ impl Repository {
             let stderr = merged.error_text().to_owned();
             let dir = checkout.display();
             if !is_contention(&stderr) {
-                return Ok(Moved::Blocked(refusal(checkout, &stderr)));
+                return Ok(MoveResult::Blocked(refusal(checkout, &stderr)));
             }
             if tries == TRIES {
                 let lock = foreign_lock(step.branch, &self.common, Some(checkout)).await?;
-                return Ok(Moved::Blocked(
+                return Ok(MoveResult::Blocked(
                     lock.unwrap_or_else(|| format!("another git is at work in {dir}; wait for it")),
                 ));
             }
+            // The lock of git is a file that the other git removes: its end is no event.
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
@@ -408,4 +425,9 @@ pub(super) async fn uncommitted(
 ) -> Result<Option<String>, Failure> {
     let changes = changes_in(checkout, own_files).await?.foreign;
     Ok((!changes.is_empty()).then(|| named(&changes)))
+}
+
+/// The failure for a target that has moved: the work must be merged again.
+pub(super) fn stale(message: String) -> Failure {
+    Failure::terminal(message).with_code(Land::STALE)
 }

@@ -1,6 +1,10 @@
 //! Runs git, always with the same settings and environment. Failures name the command, the place
 //! and the cause.
 
+pub(super) mod directories;
+pub(super) mod hang;
+pub(super) mod place;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -12,8 +16,8 @@ use nix::unistd::{AccessFlags, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use super::damage::Place;
-use super::hang::{Group, stuck};
+use super::command::hang::{Group, stuck};
+use super::command::place::GitDirectories;
 use crate::files::give_access;
 use crate::machine::{self, Operation};
 use crate::process::{OWNER_VARIABLE, owner_id, until_stuck};
@@ -313,7 +317,8 @@ impl Finished {
         self.stderr.trim()
     }
 
-    /// Whether it could not read a file or a directory; it may have left that out without a failure.
+    /// Whether it could not read a file or a directory; it may have left that out without a
+    /// failure.
     pub(super) fn was_denied(&self) -> bool {
         self.stderr.contains(": Permission denied")
     }
@@ -334,8 +339,8 @@ impl Finished {
         }
     }
 
-    /// Gives the owner of a work tree the rights back that a program took from its files, if that was
-    /// the cause. Returns what was done.
+    /// Gives the owner of a work tree the rights back that a program took from its files, if that
+    /// was the cause. Returns a description of the repair.
     fn give_access(&self) -> Option<String> {
         let work_tree = self.work_tree.as_deref()?;
         let is_cause = self.was_denied() && give_access(work_tree);
@@ -349,8 +354,9 @@ impl Finished {
     /// disk.
     pub(super) fn machine_cause(&self) -> Option<String> {
         let mut places = vec![self.dir.clone()];
-        places
-            .extend(Place::of(&self.dir).into_iter().flat_map(|place| [place.admin, place.common]));
+        places.extend(
+            GitDirectories::of(&self.dir).into_iter().flat_map(|place| [place.admin, place.common]),
+        );
         places.extend(self.named.iter().cloned());
         let silent = || places.iter().find_map(|place| machine::full(place));
         let temporary = std::env::temp_dir();

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use longhaul_engine::Failure;
 
 use super::command::Git;
+use super::command::place::GitDirectories;
 use super::files;
 use super::names::is_object_name;
 
-pub(super) use head::Place;
 pub(super) use index::damaged_index;
 
 /// One damaged file of a repository.
@@ -82,7 +82,7 @@ impl Damage {
 /// # Errors
 /// If the directory is in no repository.
 pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
-    let Place { top, admin, common } = Place::of(checkout)?;
+    let GitDirectories { top, admin, common } = GitDirectories::of(checkout)?;
     let checkout = top.as_path();
     let configs = config::find(&admin, &common).await?;
     if !configs.is_empty() {
@@ -227,12 +227,6 @@ fn names_a_commit(file: &Path) -> bool {
     let Some(bytes) = bytes else { return true };
     let text = files::shown(bytes.trim_ascii());
     text.starts_with("ref: ") || is_object_name(&text)
-}
-
-/// The content of a small git file; `None`: it does not exist, or a power cut emptied it.
-fn line_in(file: &Path) -> Result<Option<String>, Failure> {
-    let text = files::read(file)?.map(|bytes| files::shown(bytes.trim_ascii()));
-    Ok(text.filter(|text| !text.is_empty() && !text.contains(char::is_control)))
 }
 
 async fn last_in_reflog(checkout: &Path, log: &Path) -> Result<Option<String>, Failure> {

@@ -1,11 +1,13 @@
 //! The lock files of a repository. A killed git leaves them, and they block every later git.
 
+pub(super) mod stale;
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use longhaul_engine::Failure;
 
-use super::repository::common_dir;
+use super::command::directories::common_dir;
 use crate::process::{Holder, holder_of};
 
 /// A lock file.

@@ -12,9 +12,10 @@ use super::command::Git;
 use super::files;
 use super::list;
 use super::names::{OWN_DIR, PROGRESS_FILE};
-use super::refs::Repository;
-use super::snapshot::Snapshot;
-use super::trees::{Change, Entry, temporary_dir};
+use super::objects::read::{Change, Entry};
+use super::objects::refs::Repository;
+use super::objects::snapshot::Snapshot;
+use super::objects::trees::temporary_dir;
 
 /// The protected files of a project.
 #[derive(Debug)]

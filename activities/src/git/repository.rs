@@ -7,10 +7,11 @@ use std::time::Duration;
 use longhaul_engine::Failure;
 
 use super::command::Git;
+use super::command::directories::{common_dir, git_dir};
 use super::damage::find_damage;
 use super::files;
+use super::locks::stale::foreign_lock_at;
 use super::names::{NEXT, ON_THE_WAY, OWN_BRANCHES, OWN_DIR, PROGRESS_FILE, head_ref};
-use super::stale_locks::foreign_lock_at;
 
 /// The oldest git with `merge-tree --write-tree`.
 const OLDEST: (u32, u32) = (2, 38);
@@ -105,15 +106,16 @@ impl Checkout {
     }
 }
 
+/// The failure code for a damaged repository.
+pub const DAMAGED: &str = "damaged_repository";
+
 /// The failure for a damaged repository in which git does not work, if it is damaged.
 async fn damaged(dir: &Path) -> Option<Failure> {
     let damage = find_damage(dir).await.ok()?;
     let file = damage.first()?.file().display();
     let shown = dir.display();
-    Some(Failure::terminal(format!(
-        "the repository of {shown} is damaged: git cannot read {file}; see \
-         `longhaul doctor {shown}`"
-    )))
+    let message = format!("the repository of {shown} is damaged: git cannot read {file}");
+    Some(Failure::terminal(message).with_code(DAMAGED))
 }
 
 /// Why HEAD names no commit: there is none yet, or the repository is damaged.
@@ -132,10 +134,10 @@ async fn missing_commit(top: &Path) -> Result<Failure, Failure> {
         let missing = if files::is_there(file) { "" } else { " is missing" };
         format!("{}{missing}", file.display())
     });
-    Ok(Failure::terminal(format!(
-        "the repository {shown} is damaged: its HEAD names no commit that can be read ({named}); \
-         see `longhaul doctor {shown}`"
-    )))
+    let message = format!(
+        "the repository {shown} is damaged: its HEAD names no commit that can be read ({named})"
+    );
+    Ok(Failure::terminal(message).with_code(DAMAGED))
 }
 
 /// The checked-out branch; a terminal failure if HEAD is detached.
@@ -171,8 +173,8 @@ pub(crate) async fn tip_of(checkout: &Path, branch: &str) -> Result<Option<Strin
     Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &name]).find().await
 }
 
-/// Refuses a target whose name is one of Longhaul's own: it would be moved and deleted as a branch of
-/// work.
+/// Refuses a target whose name is one of Longhaul's own: it would be moved and deleted as a branch
+/// of work.
 pub(crate) fn refuse_own_branch(target: &str) -> Result<(), Failure> {
     if !target.to_lowercase().starts_with(OWN_BRANCHES) {
         return Ok(());
@@ -342,33 +344,6 @@ fn slug(root: &Path) -> String {
     let words: Vec<&str> = letters.split('-').filter(|word| !word.is_empty()).collect();
     let slug: String = words.join("-").chars().take(40).collect();
     if slug.is_empty() { "project".to_owned() } else { slug }
-}
-
-/// The common git directory of all checkouts.
-pub(super) async fn common_dir(dir: &Path) -> Result<PathBuf, Failure> {
-    let usual = dir.join(".git");
-    let is_directory = std::fs::symlink_metadata(&usual).is_ok_and(|found| found.is_dir());
-    let is_whole =
-        || ["HEAD", "config", "objects", "refs"].iter().all(|it| usual.join(it).exists());
-    if is_directory && is_whole() && !usual.join("commondir").exists() {
-        return files::canonical(&usual);
-    }
-    let text = Git::at(dir)
-        .args(["rev-parse", "--path-format=absolute", "--git-common-dir"])
-        .text()
-        .await?;
-    files::canonical(Path::new(&text))
-}
-
-/// The git directory of this one checkout.
-pub(super) async fn git_dir(checkout: &Path) -> Result<PathBuf, Failure> {
-    let usual = checkout.join(".git");
-    if std::fs::symlink_metadata(&usual).is_ok_and(|metadata| metadata.is_dir())
-        && usual.join("HEAD").is_file()
-    {
-        return files::canonical(&usual);
-    }
-    Ok(PathBuf::from(Git::at(checkout).args(["rev-parse", "--absolute-git-dir"]).text().await?))
 }
 
 /// The unfinished operation of a checkout, by git's state files.

@@ -1,24 +1,26 @@
 //! `Seal`: reverts protected files and commits the rest.
 
+pub(super) mod notes;
+
 use std::path::Path;
 
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{OutsideChange, SealInput, Sealed, Tampering};
 
 use super::files;
-use super::head::{ExpectedBranch, add_report, earlier_reports, kept_message};
 use super::message::message;
 use super::names::{branch, feature_ref, head_ref, rescue_ref};
-use super::open::Kept;
-use super::private::NewHead;
+use super::objects::read::Change;
+use super::objects::refs::{NewCommit, Repository};
+use super::objects::snapshot::Snapshot;
 use super::protected::{Protected, is_own, put_back, restore_entries};
-use super::refs::{NewCommit, Repository};
-use super::snapshot::Snapshot;
-use super::tree::{Condition, Tree};
-use super::trees::Change;
+use super::worktree::head::{ExpectedBranch, add_report, earlier_reports, kept_message};
+use super::worktree::open::KeptRefs;
+use super::worktree::private::NewHead;
+use super::worktree::tree::{Condition, Tree};
 
 /// The commits with which the content of a tree is compared.
-struct Compared {
+struct ComparedCommits {
     /// The last commit of the target in the history of the work.
     base: String,
     /// The base before the target was moved back, or the agent left it.
@@ -37,7 +39,7 @@ impl Repository {
         let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
         let branch = branch(&input.feature);
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
-        let kept = Kept { branch: &branch, rescue: &rescue, commits: &commits };
+        let kept = KeptRefs { branch: &branch, rescue: &rescue, commits: &commits };
         let message = message(&input.subject(), "", &input.feature, &attempt.run);
         let mut reports = self
             .kept_message(&rescue)
@@ -56,10 +58,10 @@ impl Repository {
         let notes = self.notes_in(&tree.path, left.as_deref().unwrap_or(&base)).await?;
 
         let snapshot = Snapshot::take(self, &tree.path, &tree.index(), &head).await?;
-        let compared = Compared { base, left, head };
+        let compared = ComparedCommits { base, left, head };
         self.restore_protected(&tree, &snapshot, &protected, &compared, &rescue, &mut reports)
             .await?;
-        let Compared { base, head, .. } = compared;
+        let ComparedCommits { base, head, .. } = compared;
         let state = snapshot.tree().await?;
         let commit = self.commit_state(&tree, &branch, &head, &state, &message).await?;
         files::copy_with_time(&snapshot.file(), &tree.index())?;
@@ -102,7 +104,7 @@ impl Repository {
     async fn ready_to_seal(
         &self,
         tree: &Tree,
-        kept: Kept<'_>,
+        kept: KeptRefs<'_>,
         target: &str,
     ) -> Result<(), Failure> {
         if tree.condition()? == Condition::Sound {
@@ -128,11 +130,11 @@ impl Repository {
         tree: &Tree,
         snapshot: &Snapshot,
         protected: &Protected,
-        compared: &Compared,
+        compared: &ComparedCommits,
         rescue: &str,
         reports: &mut Vec<Tampering>,
     ) -> Result<(), Failure> {
-        let Compared { base, left, head } = compared;
+        let ComparedCommits { base, left, head } = compared;
         let changes = self.changes(base, &snapshot.tree().await?).await?;
         let (own, changes): (Vec<_>, Vec<_>) =
             changes.into_iter().partition(|change| is_own(&change.path));

@@ -5,8 +5,8 @@ use longhaul_engine::Failure;
 use super::files;
 use super::list;
 use super::names::{NEXT, head_ref};
+use super::objects::refs::{NewCommit, Repository};
 use super::protected::is_own;
-use super::refs::{NewCommit, Repository};
 
 /// The target and `longhaul/next`, and which of them is ahead.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ impl TipState {
 }
 
 impl Repository {
-    /// The commit of the target branch, with all its files. A missing branch is waited for: a person moves or renames it,
-    /// and no work is given up for that.
+    /// The commit of the target branch, with all its files. A missing branch is waited for: a
+    /// person moves or renames it, and no work is given up for that.
     pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
         let commit = self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
             Failure::machine(format!(

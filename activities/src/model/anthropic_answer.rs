@@ -12,16 +12,16 @@ use super::received::{Length, Reader, Received, drop_cut_call, text};
 /// The answer so far.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    parts: BTreeMap<u64, Part>,
+    parts: BTreeMap<u64, PartialBlock>,
     stop: Option<ModelStop>,
     usage: Option<Usage>,
     model: String,
     length: Length,
 }
 
-/// A content block: its first form, and what was added to it.
+/// A content block: its first form, and its additions.
 #[derive(Debug)]
-struct Part {
+struct PartialBlock {
     block: Value,
     /// The pieces of `input`, which are JSON only together.
     input: String,
@@ -66,7 +66,7 @@ impl Reader for Answer {
 impl Answer {
     fn begin(&mut self, index: u64, block: &Value) -> Result<Option<ModelEvent>, Failure> {
         self.length.add(&block.to_string())?;
-        self.parts.insert(index, Part { block: block.clone(), input: String::new() });
+        self.parts.insert(index, PartialBlock { block: block.clone(), input: String::new() });
         let is_tool = text(block, "type") == "tool_use";
         Ok(is_tool.then(|| ModelEvent::Tool { name: text(block, "name").to_owned() }))
     }
@@ -123,7 +123,7 @@ impl Answer {
     }
 }
 
-impl Part {
+impl PartialBlock {
     fn append(&mut self, field: &str, piece: &str) {
         match &mut self.block[field] {
             Value::String(text) => text.push_str(piece),

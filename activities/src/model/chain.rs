@@ -2,8 +2,8 @@
 //! includes the digest of the message before it.
 //!
 //! A file is `<digest of the parent>\n<message as JSON>`, its name the blake3 digest of these
-//! bytes; the first message has an empty parent. A missing or damaged file makes the chain unknown, and
-//! the workflow sends the conversation again, so files are not synced.
+//! bytes; the first message has an empty parent. A missing or damaged file makes the chain unknown,
+//! and the workflow sends the conversation again, so files are not synced.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,6 @@ use longhaul_workflows::contracts::{CallModel, Message, ModelCall};
 use crate::files::placed::{self, Links};
 
 use super::files::write;
-use super::recent::Recent;
 
 /// The longest file of a message, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -48,17 +47,21 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// The conversation of a call: the chain that its head names, and its new messages.
+    /// The conversation of a call: the chain that its head names, and its new messages. `known`
+    /// looks the chain up in memory.
     ///
     /// # Errors
     /// [`CallModel::UNKNOWN_HEAD`] if the chain is neither in memory nor in the directory; a
     /// terminal failure if the conversation does not begin with exactly one [`Message::Start`].
-    pub(super) fn of(folder: &Path, recent: &Recent, call: &ModelCall) -> Result<Self, Failure> {
+    pub(super) fn of(
+        folder: &Path,
+        known: impl FnOnce(&str) -> Option<Self>,
+        call: &ModelCall,
+    ) -> Result<Self, Failure> {
         let mut conversation = match &call.head {
-            Some(head) => recent
-                .take(folder, head)
-                .or_else(|| Self::read(folder, head))
-                .ok_or_else(|| unknown(head))?,
+            Some(head) => {
+                known(head).or_else(|| Self::read(folder, head)).ok_or_else(|| unknown(head))?
+            }
             None => Self { folder: folder.to_owned(), ..Self::default() },
         };
         for message in &call.new {

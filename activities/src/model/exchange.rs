@@ -196,12 +196,12 @@ impl Exchange<'_> {
         Ok(if is_last { Next::End } else { Next::Continue })
     }
 
-    fn broken(&self, error: &EventStreamError<Broken>) -> Failure {
+    fn broken(&self, error: &EventStreamError<StreamError>) -> Failure {
         match error {
-            EventStreamError::Transport(Broken::TooLong(limit)) => Failure::terminal(format!(
+            EventStreamError::Transport(StreamError::TooLong(limit)) => Failure::terminal(format!(
                 "the answer of the model is longer than {limit} bytes with its framing"
             )),
-            EventStreamError::Transport(Broken::Transport(cause)) => {
+            EventStreamError::Transport(StreamError::Transport(cause)) => {
                 let cause = self.key.redact(cause);
                 Failure::retryable(format!("the stream of the model's answer broke: {cause}"))
             }
@@ -219,12 +219,12 @@ enum Next {
 
 /// Why a stream cannot be read further.
 #[derive(Debug)]
-enum Broken {
+enum StreamError {
     TooLong(usize),
     Transport(String),
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for StreamError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong(limit) => write!(formatter, "more than {limit} bytes"),
@@ -237,16 +237,16 @@ impl fmt::Display for Broken {
 fn bounded(
     response: Response,
     waiting: Arc<AtomicUsize>,
-) -> impl Stream<Item = Result<impl AsRef<[u8]>, Broken>> {
+) -> impl Stream<Item = Result<impl AsRef<[u8]>, StreamError>> {
     let mut total = 0;
     response.bytes_stream().map(move |piece| {
-        let piece = piece.map_err(|error| Broken::Transport(causes(&error.without_url())))?;
+        let piece = piece.map_err(|error| StreamError::Transport(causes(&error.without_url())))?;
         total += piece.len();
         let since = waiting.fetch_add(piece.len(), Ordering::Relaxed) + piece.len();
         if total > LONGEST {
-            Err(Broken::TooLong(LONGEST))
+            Err(StreamError::TooLong(LONGEST))
         } else if since > LONGEST_EVENT {
-            Err(Broken::TooLong(LONGEST_EVENT))
+            Err(StreamError::TooLong(LONGEST_EVENT))
         } else {
             Ok(piece)
         }

@@ -19,7 +19,7 @@ const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// A stored answer, with the digest of its input.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredAnswer {
     call: String,
     /// blake3 of the input. A rewound run can reach the same call with another input.
     input: String,
@@ -55,7 +55,7 @@ impl CallFiles {
     pub(super) fn answer(&self) -> Option<ModelAnswer> {
         let content =
             placed::read(&self.folder.join(self.name()), Links::Refused, LONGEST).ok()??;
-        let kept: Kept = serde_json::from_slice(&content).ok()?;
+        let kept: StoredAnswer = serde_json::from_slice(&content).ok()?;
         (kept.call == self.call && kept.input == self.input).then_some(kept.answer)
     }
 
@@ -63,8 +63,11 @@ impl CallFiles {
     /// killed. It is not synced: the log records it next and is durable sooner than this file, so a
     /// sync would only lengthen the time in which a power cut loses the answer.
     pub(super) fn keep(&self, answer: &ModelAnswer) -> io::Result<()> {
-        let kept =
-            Kept { call: self.call.clone(), input: self.input.clone(), answer: answer.clone() };
+        let kept = StoredAnswer {
+            call: self.call.clone(),
+            input: self.input.clone(),
+            answer: answer.clone(),
+        };
         write(&self.folder, &self.name(), &serde_json::to_vec(&kept)?)
     }
 }

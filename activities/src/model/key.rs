@@ -8,7 +8,7 @@ use longhaul_engine::{Failure, FailureKind};
 use longhaul_workflows::contracts::{CallModel, ModelCall};
 use reqwest::header::HeaderValue;
 
-use crate::project;
+use crate::longhaul_toml;
 
 /// The length of the shortest part of a key that is removed from texts, in bytes.
 const PART: usize = 6;
@@ -37,7 +37,7 @@ impl Key {
         let value = match &call.key {
             Some(source) => {
                 let wanted = BTreeMap::from([(name.to_owned(), source.clone())]);
-                project::agent_env(root, &wanted).map_err(missing)?.remove(name)
+                longhaul_toml::agent_env(root, &wanted).map_err(missing)?.remove(name)
             }
             None => std::env::var(name).ok(),
         };

@@ -13,7 +13,7 @@ use longhaul_engine::Failure;
 
 use crate::providers::ProviderLimits;
 
-use super::closings::{Closings, clock};
+use super::rate_limits::{RateLimits, clock};
 
 const MINUTE: TimeDelta = TimeDelta::minutes(1);
 /// How long a reserved time is kept for a call that does not come.
@@ -22,13 +22,13 @@ const KEPT: TimeDelta = TimeDelta::seconds(30);
 /// The rates of all providers.
 #[derive(Debug, Clone)]
 pub struct Limiter {
-    closings: Closings,
+    stated_limits: RateLimits,
     rates: Arc<Mutex<HashMap<String, Rate>>>,
 }
 
 /// A request that is to be sent.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct QueuedRequest<'a> {
     pub(crate) provider: &'a str,
     pub(crate) model: &'a str,
     /// The same for all attempts of a call.
@@ -57,7 +57,7 @@ struct Slot {
 impl Limiter {
     /// The rates of a data directory, whose stated rate limits outlive the process.
     pub fn new(data_dir: &Path) -> Self {
-        Self { closings: Closings::new(data_dir), rates: Arc::default() }
+        Self { stated_limits: RateLimits::new(data_dir), rates: Arc::default() }
     }
 
     fn rates(&self) -> MutexGuard<'_, HashMap<String, Rate>> {
@@ -65,9 +65,14 @@ impl Limiter {
     }
 
     /// Admits a request now, or fails until its time.
-    pub(crate) fn admit(&self, wanted: &Wanted<'_>, now: DateTime<Utc>) -> Result<(), Failure> {
-        let Wanted { provider, model, limits, .. } = wanted;
-        if let Some(until) = self.closings.until(provider, model).filter(|until| *until > now) {
+    pub(crate) fn admit(
+        &self,
+        wanted: &QueuedRequest<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<(), Failure> {
+        let QueuedRequest { provider, model, limits, .. } = wanted;
+        if let Some(until) = self.stated_limits.until(provider, model).filter(|until| *until > now)
+        {
             let what = match wanted.tokens {
                 0 => "session".to_owned(),
                 _ => format!("request for {model}"),
@@ -111,7 +116,11 @@ impl Limiter {
 
 impl Rate {
     /// Counts a request, or gives it a time.
-    fn admit(&mut self, wanted: &Wanted<'_>, now: DateTime<Utc>) -> Result<(), DateTime<Utc>> {
+    fn admit(
+        &mut self,
+        wanted: &QueuedRequest<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<(), DateTime<Utc>> {
         self.sent.retain(|slot| slot.at + MINUTE > now);
         let is_own = |slot: &Slot| slot.call == wanted.call;
         let had_time = self.reserved.iter().any(is_own);
@@ -165,8 +174,8 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
-    fn wanted(call: &str, limits: ProviderLimits) -> Wanted<'_> {
-        Wanted { provider: "p", model: "m", call, tokens: 10, limits }
+    fn wanted(call: &str, limits: ProviderLimits) -> QueuedRequest<'_> {
+        QueuedRequest { provider: "p", model: "m", call, tokens: 10, limits }
     }
 
     /// The time of the next attempt, in seconds; `None`: admitted.
@@ -211,7 +220,7 @@ mod tests {
         };
         let limiter = Limiter::new(Path::new("/nonexistent"));
         let begin = |call: &str, now: i64| {
-            let session = Wanted { tokens: 0, ..wanted(call, limits) };
+            let session = QueuedRequest { tokens: 0, ..wanted(call, limits) };
             limiter.admit(&session, at(now)).is_ok()
         };
         assert!(begin("a", 0));

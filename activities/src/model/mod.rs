@@ -1,14 +1,13 @@
 //! Model calls: Anthropic's Messages API and OpenAI's chat completions.
 //!
 //! Reading order: `chain` (the conversation of a call), `exchange` (one request and its answer),
-//! `refusal` (the classes of errors), `files` (what outlives a crash). Of each protocol, one module
-//! composes requests and one reads the events of answers.
+//! `refusal` (the classes of errors), `files` (state that survives a crash). Of each protocol, one
+//! module composes requests and one reads the events of answers.
 
 mod anthropic;
 mod anthropic_answer;
 mod chain;
 mod client;
-mod closings;
 mod exchange;
 mod files;
 mod key;
@@ -16,6 +15,7 @@ mod limiter;
 mod live;
 mod openai;
 mod openai_answer;
+mod rate_limits;
 mod received;
 mod recent;
 mod refusal;
@@ -37,16 +37,16 @@ use crate::providers::Providers;
 
 use chain::Conversation;
 use client::Clients;
-pub(crate) use closings::Closings;
 use exchange::{Answered, Exchange};
 use files::CallFiles;
 use key::Key;
+pub(crate) use rate_limits::RateLimits;
 use received::Received;
 use recent::Recent;
 use refusal::Refusal;
 
 pub use limiter::Limiter;
-pub(crate) use limiter::Wanted;
+pub(crate) use limiter::QueuedRequest;
 pub use live::ModelEvent;
 
 /// The handler of [`CallModel`].
@@ -87,7 +87,7 @@ impl ModelHandler {
             });
             let limits = limits.unwrap_or_default().of(&named);
             let (provider, model, call) = (&named, &of_model, &own);
-            limiter.admit(&Wanted { provider, model, call, tokens, limits }, Utc::now())
+            limiter.admit(&QueuedRequest { provider, model, call, tokens, limits }, Utc::now())
         })
         .await?;
         let outcome = self.request(call, conversation, key, attempt).await;
@@ -101,7 +101,7 @@ impl ModelHandler {
             self.limiter.settle(&provider, &id, used.map_or(0, |usage| usage.fresh()));
         }
         if let Some(until) = closed_until {
-            let closings = Closings::new(&self.data_dir);
+            let closings = RateLimits::new(&self.data_dir);
             blocking(move || {
                 closings.close(&provider, &model, until);
                 Ok(())
@@ -171,15 +171,18 @@ impl Handler<CallModel> for ModelHandler {
             let (files, recent, call) = (files.clone(), self.recent.clone(), call.clone());
             move || {
                 if let Some(answer) = files.answer() {
-                    return Ok(Prepared::Answered(Box::new(answer)));
+                    return Ok(PreparedCall::Answered(Box::new(answer)));
                 }
-                let conversation = Conversation::of(&files.conversations(), &recent, &call)?;
-                Ok(Prepared::Request(conversation, Key::of(&call, &root)?))
+                let conversation = {
+                    let folder = files.conversations();
+                    Conversation::of(&folder, |head| recent.take(&folder, head), &call)?
+                };
+                Ok(PreparedCall::Request(conversation, Key::of(&call, &root)?))
             }
         };
         let (mut conversation, key) = match blocking(prepare).await? {
-            Prepared::Answered(answer) => return Ok(*answer),
-            Prepared::Request(conversation, key) => (conversation, key),
+            PreparedCall::Answered(answer) => return Ok(*answer),
+            PreparedCall::Request(conversation, key) => (conversation, key),
         };
         let answered = self.request_within_limits(&call, &conversation, &key, attempt).await?;
         let answer = answer(&mut conversation, answered, began.elapsed());
@@ -213,7 +216,7 @@ impl Handler<CallModel> for ModelHandler {
 }
 
 /// The state of a call before its request.
-enum Prepared {
+enum PreparedCall {
     Answered(Box<ModelAnswer>),
     Request(Conversation, Key),
 }

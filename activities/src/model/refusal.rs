@@ -97,7 +97,7 @@ enum Class {
 impl ServiceError<'_> {
     /// The refusal that it means. No part of the key is in its text.
     pub(super) fn refusal(&self, key: &Key) -> Refusal {
-        let said = Said::read(self.body);
+        let said = ErrorBody::read(self.body);
         let class = self.class(&said);
         if class == Class::ContextFull {
             return Refusal::ContextFull;
@@ -118,7 +118,7 @@ impl ServiceError<'_> {
         })
     }
 
-    fn class(&self, said: &Said) -> Class {
+    fn class(&self, said: &ErrorBody) -> Class {
         let names = |known: &[&str]| known.iter().any(|name| said.kinds.iter().any(|k| k == name));
         let message = said.message.to_lowercase();
         let says = |known: &[&str]| known.iter().any(|part| message.contains(part));
@@ -154,13 +154,13 @@ impl ServiceError<'_> {
 
 /// The parts of an error's JSON.
 #[derive(Debug, Default)]
-struct Said {
+struct ErrorBody {
     /// Its type and its code, if they are names.
     kinds: Vec<String>,
     message: String,
 }
 
-impl Said {
+impl ErrorBody {
     /// Reads `{"error": {…}}`, `{"error": "…"}`, the older form of vLLM with the fields at the top,
     /// or any text.
     fn read(body: &str) -> Self {

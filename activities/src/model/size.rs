@@ -34,7 +34,7 @@ fn length(block: &Block) -> usize {
     }
 }
 
-/// The most tokens of the answer: the setting, or what the window leaves. Providers refuse a
+/// The most tokens of the answer: the setting, or the rest of the window. Providers refuse a
 /// request whose prompt and answer may exceed the window together.
 pub(super) fn output_limit(call: &ModelCall, messages: &[Message]) -> u64 {
     // An estimate on the safe side: code has more tokens per byte than prose.

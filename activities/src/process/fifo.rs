@@ -1,5 +1,5 @@
-//! The input of a program that is written while it runs. The supervisor of a program opens a file, so
-//! it is a FIFO.
+//! The input of a program that is written while it runs. The supervisor of a program opens a file,
+//! so it is a FIFO.
 
 use std::fs::File;
 use std::io;

@@ -7,10 +7,11 @@ use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdin};
 use tokio::time::Instant;
 
+use super::finished::Stopped;
 use super::life::Liveness;
 use super::output::Output;
 use super::verdict::Verdict;
-use super::{Limits, Observer, Stopped};
+use super::{Limits, Observer};
 
 /// How long a supervisor may take beyond its grace to end a tree before it is given up.
 const SUPERVISOR_LATE: Duration = Duration::from_secs(30);

@@ -7,24 +7,21 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_engine::Attempt;
 use serde::{Deserialize, Serialize};
 
 use crate::files::placed::{self, Links};
 
-use super::run::Finished;
 use super::verdict::Ending;
-use super::{Runner, output, places};
 
 /// The longest file, in bytes.
 const LONGEST: u64 = 4 * 1024;
 
 /// The content of the file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Outcome {
+pub(super) struct Outcome {
     boot: String,
-    exit_code: i32,
-    duration_ms: u64,
+    pub(super) exit_code: i32,
+    pub(super) duration_ms: u64,
 }
 
 /// Keeps the end of a program that exited by itself. A signal proves no outcome: it may be part of
@@ -44,38 +41,15 @@ fn write(path: &Path, outcome: &Outcome) -> io::Result<()> {
     Ok(())
 }
 
-impl Runner {
-    /// The result of a program whose outcome was kept in a file since the system was started. The
-    /// output that was on its way to the killed owner is missing in it.
-    pub(crate) fn kept_outcome(
-        &self,
-        file: &Path,
-        attempt: &Attempt,
-        name: &str,
-    ) -> Option<Finished> {
-        let content = placed::read(file, Links::Refused, LONGEST).ok()??;
-        let outcome: Outcome = serde_json::from_slice(&content).ok()?;
-        if outcome.boot.is_empty() || outcome.boot != boot() {
-            return None;
-        }
-        let log = places::logs_of(self.data_dir(), attempt, name).pop();
-        let kept = log.as_deref().and_then(|log| output::kept_in(log).ok());
-        let (output_digest, output_tail) =
-            kept.map_or_else(Default::default, |kept| (kept.digest, kept.tail));
-        Some(Finished {
-            exit_code: Some(outcome.exit_code),
-            ended_by: None,
-            stopped: None,
-            duration: Duration::from_millis(outcome.duration_ms),
-            output_digest,
-            output_tail,
-            log: log.unwrap_or_default(),
-        })
-    }
-}
-
 /// The id of this boot of the system; empty if the system has none.
 pub(crate) fn boot() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
+}
+
+/// The outcome that was kept in a file since the system was started.
+pub(super) fn read(file: &Path) -> Option<Outcome> {
+    let content = placed::read(file, Links::Refused, LONGEST).ok()??;
+    let outcome: Outcome = serde_json::from_slice(&content).ok()?;
+    (!outcome.boot.is_empty() && outcome.boot == boot()).then_some(outcome)
 }

@@ -27,7 +27,7 @@ pub(super) struct Output {
 
 /// The result of an output when it has ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct OutputSummary {
     pub(super) digest: String,
     pub(super) tail: String,
 }
@@ -62,12 +62,12 @@ impl Output {
     }
 
     /// Completes the log. Slow for long ones.
-    pub(super) fn finish(mut self) -> Kept {
+    pub(super) fn finish(mut self) -> OutputSummary {
         if !self.broken {
             let closed = self.close();
             self.note(closed);
         }
-        Kept {
+        OutputSummary {
             digest: self.digest.finalize().to_hex().to_string(),
             tail: readable_end(&self.tail, TAIL),
         }
@@ -123,7 +123,7 @@ impl Output {
 }
 
 /// The digest and the tail of an existing log.
-pub(super) fn kept_in(log: &Path) -> io::Result<Kept> {
+pub(super) fn kept_in(log: &Path) -> io::Result<OutputSummary> {
     let mut file = File::open(log)?;
     let mut digest = blake3::Hasher::new();
     digest.update_reader(&mut file)?;
@@ -131,7 +131,10 @@ pub(super) fn kept_in(log: &Path) -> io::Result<Kept> {
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(tail)))?;
     let mut end = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(file, tail), &mut end)?;
-    Ok(Kept { digest: digest.finalize().to_hex().to_string(), tail: readable_end(&end, TAIL) })
+    Ok(OutputSummary {
+        digest: digest.finalize().to_hex().to_string(),
+        tail: readable_end(&end, TAIL),
+    })
 }
 
 /// The last `limit` bytes or fewer as text, starting at a whole character.

@@ -21,7 +21,8 @@ use tokio::signal::unix::Signal as SignalStream;
 use tokio::time::Instant;
 
 use super::sandbox::{Confined, INSIDE, Level, RESTRICTED, Report, command_of};
-use super::supervise::{SpawnRequest, Stop};
+use super::spawn_request::SpawnRequest;
+use super::stop::Stop;
 use super::tree;
 use super::verdict::Ending;
 
@@ -36,11 +37,11 @@ pub(super) struct Program {
     pid: Pid,
     /// How the child ended.
     ending: Option<Ending>,
-    inside: Option<Inside>,
+    inside: Option<SandboxState>,
 }
 
 /// The state of a program in a sandbox.
-struct Inside {
+struct SandboxState {
     /// Whether a process of Longhaul's stays inside, between the wrapper and the program.
     has_init: bool,
     reports: Option<pipe::Receiver>,
@@ -83,7 +84,7 @@ impl Program {
             confine(order, confined, format!("/proc/self/fd/{}", own.as_raw_fd()).into())?;
         let child =
             command.stdin(input).stdout(output()?).stderr(theirs).process_group(0).spawn()?;
-        let inside = Inside {
+        let inside = SandboxState {
             has_init: confined.sandbox.level == Level::Bubblewrap,
             reports: Some(pipe::Receiver::from_owned_fd(reports.into())?),
             unparsed: Vec::new(),
@@ -178,7 +179,7 @@ impl Program {
     }
 }
 
-impl Inside {
+impl SandboxState {
     fn take(&mut self, piece: &[u8]) {
         self.unparsed.extend_from_slice(piece);
         while let Some(end) = self.unparsed.iter().position(|byte| *byte == b'\n') {

@@ -15,15 +15,19 @@ use tokio::time::Instant;
 
 use crate::machine::{self, Operation};
 
+use super::finished::Finished;
 use super::follow::{Running, StopReason};
 use super::life::Liveness;
 use super::observer::{Observer, Unobserved};
 use super::output::Output;
 use super::refusal::{lost_task, not_confined, not_started, stopped_by_others, supervisor_lost};
 use super::sandbox::Confined;
-use super::supervise::SpawnRequest;
+use super::spawn_request::SpawnRequest;
 use super::verdict::Ending;
-use super::{CALL_VARIABLE, OWNER_VARIABLE, Spec, Supervisor, available, owner_id, places, sweep};
+use super::{
+    CALL_VARIABLE, OWNER_VARIABLE, Spec, Supervisor, available, outcome, output, owner_id, places,
+    sweep,
+};
 
 /// Runs programs for the owner of a data directory.
 #[derive(Debug, Clone)]
@@ -38,46 +42,6 @@ pub struct Runner {
 
 /// The ending of a program whose observer gave up.
 const GIVEN_UP: &str = "waited in vain";
-
-/// Why Longhaul ended a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stopped {
-    /// It reached a limit.
-    Limit,
-    /// Its observer gave up.
-    GivenUp,
-}
-
-/// The result of a program, once all its processes have ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finished {
-    /// Its exit code; `None` if a signal or a limit ended it.
-    pub exit_code: Option<i32>,
-    /// The reason if it did not exit by itself: `timed out after 600 s`, `silent for 600 s`,
-    /// `killed by signal 9`, `waited in vain`.
-    pub ended_by: Option<String>,
-    /// Why Longhaul ended it, if it did.
-    pub stopped: Option<Stopped>,
-    /// Its run time.
-    pub duration: Duration,
-    /// blake3 of its whole output, in hex.
-    pub output_digest: String,
-    /// The tail of its output, at most 8 KiB.
-    pub output_tail: String,
-    /// The file with its output; beyond 64 MiB, the middle is omitted.
-    pub log: PathBuf,
-}
-
-impl Finished {
-    /// How it ended, for display: `exit code 1`.
-    pub fn ending(&self) -> String {
-        match (&self.ended_by, self.exit_code) {
-            (Some(reason), _) => reason.clone(),
-            (None, Some(code)) => format!("exit code {code}"),
-            (None, None) => "no exit code".into(),
-        }
-    }
-}
 
 impl Runner {
     /// A runner that keeps its logs in the data directory, which must exist.
@@ -357,6 +321,32 @@ impl Runner {
             output,
             report_bytes: Vec::new(),
             is_asked_to_end: false,
+        })
+    }
+}
+
+impl Runner {
+    /// The result of a program whose outcome was kept in a file since the system was started. The
+    /// output that was on its way to the killed owner is missing in it.
+    pub(crate) fn kept_outcome(
+        &self,
+        file: &Path,
+        attempt: &Attempt,
+        name: &str,
+    ) -> Option<Finished> {
+        let outcome = outcome::read(file)?;
+        let log = places::logs_of(self.data_dir(), attempt, name).pop();
+        let kept = log.as_deref().and_then(|log| output::kept_in(log).ok());
+        let (output_digest, output_tail) =
+            kept.map_or_else(Default::default, |kept| (kept.digest, kept.tail));
+        Some(Finished {
+            exit_code: Some(outcome.exit_code),
+            ended_by: None,
+            stopped: None,
+            duration: Duration::from_millis(outcome.duration_ms),
+            output_digest,
+            output_tail,
+            log: log.unwrap_or_default(),
         })
     }
 }

@@ -12,7 +12,8 @@ use super::{CALL_VARIABLE, OWNER_VARIABLE, owner_id, places, tree};
 
 const GRACE: Duration = Duration::from_secs(2);
 const GIVE_UP: Duration = Duration::from_secs(10);
-/// The polling interval: the swept processes are no children of this one, and do not report their end.
+/// The polling interval: the swept processes are no children of this one, and do not report their
+/// end.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// A left-over process.
@@ -40,8 +41,8 @@ pub fn owned(data_dir: &Path) -> Vec<Swept> {
         .collect()
 }
 
-/// Kills at once what the owner of this data directory is ending: a supervisor that is asked to
-/// stop a second time ends its grace period.
+/// Kills at once the programs that the owner of this data directory is ending: a supervisor that is
+/// asked to stop a second time ends its grace period.
 pub fn hurry(data_dir: &Path) {
     let is_supervised = |process: &tree::Process| {
         process.variables.iter().any(|text| text.starts_with(&mark(CALL_VARIABLE, "")))

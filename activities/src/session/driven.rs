@@ -12,14 +12,14 @@ use longhaul_workflows::contracts::{
 };
 use uuid::Uuid;
 
-use crate::model::{Closings, Wanted};
+use crate::model::{QueuedRequest, RateLimits};
 use crate::prices::Prices;
 use crate::process::{Fifo, Finished, Spec};
 use crate::providers::Providers;
 
 use super::driver::{self, AgentDriver, Conversation, Dialogue, End, Launch, Record, write};
-use super::judged::{Ended, judge, reason};
-use super::{Job, SessionHandler, Start};
+use super::judged::{EndedAgent, judge, reason};
+use super::{SessionHandler, SessionJob, Start};
 
 /// The first wait for a provider that names no time; each further one in a row doubles it.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
@@ -27,14 +27,6 @@ const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_mins(15);
 /// The most waits in a row; after that the session has failed.
 const WAITS: u32 = 40;
-
-/// How a conversation was left.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct KeptConversation {
-    pub(super) progress: AgentProgress,
-    /// Whether the agent has ended, and its tree is on stable storage as it left it.
-    pub(super) is_paused: bool,
-}
 
 /// The prompt of a conversation that goes on.
 pub(super) const RESUMED: &str = "\
@@ -46,7 +38,7 @@ impl SessionHandler {
     /// Runs the agent until its session has ended, or until it must wait for its provider.
     pub(super) async fn drive(
         &self,
-        job: &Job<'_>,
+        job: &SessionJob<'_>,
         driver: &'static dyn AgentDriver,
         kept: AgentProgress,
     ) -> Result<SessionReport, Failure> {
@@ -90,7 +82,7 @@ impl SessionHandler {
                 return Err(failure);
             }
             let version = driver::version(driver, &job.input.agent, job.root, &env).await;
-            let ended = Ended { end, record, begun, version };
+            let ended = EndedAgent { end, record, begun, version };
             let mut report = judge(job, driver, &finished, ended);
             self.price(job, &mut report);
             return Ok(report);
@@ -100,7 +92,7 @@ impl SessionHandler {
     /// Runs one process of the agent, and speaks to it if its driver does.
     async fn run_known(
         &self,
-        job: &Job<'_>,
+        job: &SessionJob<'_>,
         mut spec: Spec,
         before: &AgentProgress,
         record: &mut Record<'_>,
@@ -132,7 +124,7 @@ impl SessionHandler {
     }
 
     /// Adds the cost of an agent that states only its tokens.
-    fn price(&self, job: &Job<'_>, report: &mut SessionReport) {
+    fn price(&self, job: &SessionJob<'_>, report: &mut SessionReport) {
         let Some(facts) = report.agent.as_mut().filter(|facts| facts.cost_micros.is_none()) else {
             return;
         };
@@ -153,7 +145,7 @@ impl SessionHandler {
     /// The specification of the next process, and the progress with the id of its conversation.
     fn launch(
         &self,
-        job: &Job<'_>,
+        job: &SessionJob<'_>,
         driver: &'static dyn AgentDriver,
         before: &AgentProgress,
     ) -> Result<(Spec, AgentProgress), Failure> {
@@ -198,11 +190,11 @@ impl SessionHandler {
         let limits = limits.unwrap_or_default().of(provider);
         let model = input.agent.model.as_deref().unwrap_or_default();
         let call = &attempt.key();
-        self.limiter.admit(&Wanted { provider, model, call, tokens: 0, limits }, Utc::now())
+        self.limiter.admit(&QueuedRequest { provider, model, call, tokens: 0, limits }, Utc::now())
     }
 
     /// Counts the tokens of an answer towards the limits of the provider.
-    fn count_request(&self, job: &Job<'_>, before: &Usage, after: &Usage) {
+    fn count_request(&self, job: &SessionJob<'_>, before: &Usage, after: &Usage) {
         let tokens = after.fresh().saturating_sub(before.fresh());
         if let Some(provider) = job.input.agent.provider.as_ref().filter(|_| tokens > 0) {
             self.limiter.count(provider, &job.attempt.key(), tokens, Utc::now());
@@ -212,7 +204,7 @@ impl SessionHandler {
     /// Leaves the conversation for a later attempt; `None` after too many waits.
     async fn wait(
         &self,
-        job: &Job<'_>,
+        job: &SessionJob<'_>,
         driver: &dyn AgentDriver,
         end: &End,
         progress: &AgentProgress,
@@ -226,7 +218,7 @@ impl SessionHandler {
         if let (AgentOutcome::RateLimited, Some(provider)) =
             (end.outcome, &job.input.agent.provider)
         {
-            Closings::new(self.setup.runner.data_dir()).close_all(provider, until);
+            RateLimits::new(self.setup.runner.data_dir()).close_all(provider, until);
         }
         let progress = AgentProgress { waits: progress.waits + 1, ..progress.clone() };
         job.attempt.progress(Payload::of(&progress));

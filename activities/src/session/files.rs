@@ -9,7 +9,6 @@ use longhaul_engine::{Attempt, Failure, Payload};
 use longhaul_workflows::contracts::{AgentProgress, SessionInput, SessionReport};
 use serde::{Deserialize, Serialize};
 
-use super::driven::KeptConversation;
 use crate::files::placed::{self, Links};
 use crate::files::{give_reading, remove_all};
 use crate::machine::{self, Operation};
@@ -36,7 +35,7 @@ pub(super) struct SessionFiles {
 
 /// A stored report, with the digest of its input.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredReport {
     call: String,
     /// blake3 of the input. A rewound run can reach the same call with another input.
     input: String,
@@ -45,7 +44,7 @@ struct Kept {
 
 /// A stored value, with the digest of the input of its call.
 #[derive(Serialize, Deserialize)]
-struct KeptWith<T> {
+struct StoredValue<T> {
     call: String,
     input: String,
     value: T,
@@ -127,7 +126,7 @@ impl SessionFiles {
 
     /// The report of this call, if it has ended before.
     pub(super) fn report(&self) -> Option<SessionReport> {
-        let kept: Kept = serde_json::from_slice(
+        let kept: StoredReport = serde_json::from_slice(
             &placed::read(&self.report_file(), Links::Refused, LONGEST_REPORT).ok()??,
         )
         .ok()?;
@@ -151,7 +150,7 @@ impl SessionFiles {
         fs::write(self.notes_file(), "")
     }
 
-    /// Lets Longhaul read what the agent left in Longhaul's directory, whatever rights it has.
+    /// Lets Longhaul read the files of the agent in Longhaul's directory, whatever their rights.
     fn let_read(&self) {
         give_reading(&self.tree.join(OWN));
     }
@@ -217,14 +216,14 @@ impl SessionFiles {
     /// The conversation of an earlier attempt of this call.
     pub(super) fn conversation(&self) -> Option<KeptConversation> {
         let text = placed::read(&self.conversation_file(), Links::Refused, LONGEST_REPORT);
-        let kept: KeptWith<KeptConversation> = serde_json::from_slice(&text.ok()??).ok()?;
+        let kept: StoredValue<KeptConversation> = serde_json::from_slice(&text.ok()??).ok()?;
         (kept.call == self.call && kept.input == self.input).then_some(kept.value)
     }
 
     /// Stores the conversation. A lost one costs only a new conversation.
     pub(super) fn keep_conversation(&self, progress: &AgentProgress, is_paused: bool) {
         let value = KeptConversation { progress: progress.clone(), is_paused };
-        let kept = KeptWith { call: self.call.clone(), input: self.input.clone(), value };
+        let kept = StoredValue { call: self.call.clone(), input: self.input.clone(), value };
         let text = serde_json::to_string(&kept).unwrap_or_default();
         if let Err(error) = write_durably(&self.conversation_file(), text.as_bytes()) {
             tracing::warn!(call = self.call, %error, "the conversation of an agent is not kept");
@@ -238,8 +237,19 @@ impl SessionFiles {
 
     /// Stores the report durably: from here on the session has ended, even after a crash.
     pub(super) fn keep(&self, report: &SessionReport) -> io::Result<()> {
-        let kept =
-            Kept { call: self.call.clone(), input: self.input.clone(), report: report.clone() };
+        let kept = StoredReport {
+            call: self.call.clone(),
+            input: self.input.clone(),
+            report: report.clone(),
+        };
         write_durably(&self.report_file(), serde_json::to_string_pretty(&kept)?.as_bytes())
     }
+}
+
+/// How a conversation was left.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct KeptConversation {
+    pub(super) progress: AgentProgress,
+    /// Whether the agent has ended, and its tree is on stable storage as it left it.
+    pub(super) is_paused: bool,
 }

@@ -6,16 +6,17 @@ use std::path::Path;
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, RunId};
 use longhaul_workflows::contracts::{
-    BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, SessionInput, ToolSpec,
+    BeginInput, BeginSession, EndInput, EndSession, Handoff, SessionBegin, SessionEnd,
+    SessionInput, ToolSpec,
 };
 use longhaul_workflows::{prompt, session};
 
 use crate::checks::SetUp;
 use crate::confine::describe;
-use crate::git::{self, GitHandlers, Wanted, WorkTree};
+use crate::git::{self, GitHandlers, TreeRequest, WorkTree};
+use crate::longhaul_toml::agent_env;
 use crate::mcp::Host;
 use crate::process::{Environment, Runner, Supervisor, write_durably};
-use crate::project::agent_env;
 
 use super::files::SessionFiles;
 use super::{landed, progress_file, sandbox_of};
@@ -37,7 +38,7 @@ impl HostedHandler {
     }
 
     async fn tree(&self, input: &SessionInput, attempt: &Attempt) -> Result<WorkTree, Failure> {
-        let wanted = Wanted {
+        let wanted = TreeRequest {
             project: &input.project,
             feature: &input.feature.id,
             worktree: &input.worktree,
@@ -73,13 +74,13 @@ impl HostedHandler {
 
 #[async_trait]
 impl Handler<BeginSession> for HostedHandler {
-    async fn perform(&self, input: BeginInput, attempt: &Attempt) -> Result<Begun, Failure> {
+    async fn perform(&self, input: BeginInput, attempt: &Attempt) -> Result<SessionBegin, Failure> {
         let session = &input.session;
         let files = self.files(session, attempt);
         let may_have_landed = files.exist_of_run();
         let run = feature_run(&attempt.run);
         if let Some(landed) = landed(&self.setup.git, session, &run, may_have_landed).await? {
-            return Ok(Begun {
+            return Ok(SessionBegin {
                 landed: Some(landed),
                 sandbox: String::new(),
                 texts: prompt::texts(&input),
@@ -99,20 +100,20 @@ impl Handler<BeginSession> for HostedHandler {
         tracing::info!(run = %attempt.run, session = session.number, sandbox, "a session begins");
         let mut tools = tools();
         tools.extend(self.mcp_tools(session, tree.path(), attempt).await?);
-        Ok(Begun { landed: None, sandbox, texts, tools })
+        Ok(SessionBegin { landed: None, sandbox, texts, tools })
     }
 }
 
 #[async_trait]
 impl Handler<EndSession> for HostedHandler {
-    async fn perform(&self, input: EndInput, attempt: &Attempt) -> Result<Ended, Failure> {
+    async fn perform(&self, input: EndInput, attempt: &Attempt) -> Result<SessionEnd, Failure> {
         let tree = self.tree(&input.session, attempt).await?;
         let files = self.files(&input.session, attempt).in_tree(tree.path());
         tree.settle().await?;
         if let Some(handoff) = &input.handoff {
             write_package(&files, handoff).map_err(|error| files.unwritable(&error))?;
         }
-        Ok(Ended { notes: files.notes().unwrap_or_default() })
+        Ok(SessionEnd { notes: files.notes().unwrap_or_default() })
     }
 }
 

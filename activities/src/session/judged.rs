@@ -8,10 +8,10 @@ use crate::process::{Finished, has_changed};
 
 use super::driver::{self, AgentDriver, End, Record, millis};
 use super::files::OWN;
-use super::{Job, report_of};
+use super::{SessionJob, report_of};
 
 /// An agent that has ended.
-pub(super) struct Ended<'a> {
+pub(super) struct EndedAgent<'a> {
     pub(super) end: End,
     pub(super) record: Record<'a>,
     pub(super) begun: SystemTime,
@@ -20,12 +20,12 @@ pub(super) struct Ended<'a> {
 
 /// The report of a session whose agent has ended.
 pub(super) fn judge(
-    job: &Job<'_>,
+    job: &SessionJob<'_>,
     driver: &dyn AgentDriver,
     finished: &Finished,
-    ended: Ended<'_>,
+    ended: EndedAgent<'_>,
 ) -> SessionReport {
-    let Ended { mut end, record, begun, version } = ended;
+    let EndedAgent { mut end, record, begun, version } = ended;
     if end.outcome == AgentOutcome::Completed {
         let tree = job.tree.path();
         if job.files.says_context_full() {

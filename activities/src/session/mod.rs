@@ -23,15 +23,16 @@ use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{Confinement, Driver, Seconds};
 
 use crate::checks::SetUp;
-use crate::confine::{Places, describe, sandbox};
-use crate::git::{GitHandlers, Wanted, WorkTree};
+use crate::confine::{ConfinedPaths, describe, sandbox};
+use crate::git::{GitHandlers, TreeRequest, WorkTree};
+use crate::longhaul_toml;
 use crate::machine::{self, Operation};
 use crate::model::Limiter;
 use crate::process::{Environment, Finished, Limits, Runner, Sandbox, Spec, Supervisor};
-use crate::project;
+use crate::session::files::KeptConversation;
 
-use driven::KeptConversation;
-pub use driver::{Obstacle, Preflight, Transcript, preflight, settings_problem, why_not};
+pub use crate::obstacle::{Obstacle, why_not};
+pub use driver::{Preflight, Transcript, preflight, settings_problem};
 use files::SessionFiles;
 pub use hosted::HostedHandler;
 use hosted::feature_run;
@@ -101,7 +102,7 @@ impl SessionHandler {
         let Some(finished) = outcome else { return Ok(None) };
         let (project, feature) = (&input.project, &input.feature.id);
         let worktree = &input.worktree;
-        let wanted = Wanted { project, feature, worktree, commit: None, attempt };
+        let wanted = TreeRequest { project, feature, worktree, commit: None, attempt };
         if !self.setup.git.settle_interrupted(&wanted).await? {
             return Ok(None);
         }
@@ -122,13 +123,13 @@ impl SessionHandler {
         SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
     }
 
-    fn spec(&self, job: &Job<'_>, start: Start) -> Result<Spec, Failure> {
-        let Job { input, files, attempt, root, .. } = *job;
+    fn spec(&self, job: &SessionJob<'_>, start: Start) -> Result<Spec, Failure> {
+        let SessionJob { input, files, attempt, root, .. } = *job;
         let tree = job.tree.path();
         let agent = &input.agent;
         let env = start
             .env
-            .with_all(&project::agent_env(root, &agent.env)?)
+            .with_all(&longhaul_toml::agent_env(root, &agent.env)?)
             .with("LONGHAUL_PROMPT_FILE", files.prompt())
             .with("LONGHAUL_FEATURE_FILE", files.feature())
             .with("LONGHAUL_NOTES_FILE", files.notes_file())
@@ -158,7 +159,7 @@ impl SessionHandler {
     }
 
     /// Runs the configured command to its end.
-    async fn run_command(&self, job: &Job<'_>) -> Result<SessionReport, Failure> {
+    async fn run_command(&self, job: &SessionJob<'_>) -> Result<SessionReport, Failure> {
         let agent = &job.input.agent;
         let (program, args) = driver::command_program(&agent.command, job.root)?;
         let env = Environment::chosen(&agent.pass_env);
@@ -174,10 +175,10 @@ impl SessionHandler {
         input: &SessionInput,
         attempt: &Attempt,
         (files, tree): (&SessionFiles, &WorkTree),
-        earlier: &Earlier,
+        earlier: &EarlierAttempts,
         sandbox: &OnceLock<String>,
     ) -> Result<SessionReport, Failure> {
-        let Earlier { rescued, conversation } = earlier;
+        let EarlierAttempts { rescued, conversation } = earlier;
         let mut prompt = prompt::session(input);
         let mut resumed = driven::RESUMED.to_owned();
         if let Some(reference) = rescued {
@@ -191,7 +192,7 @@ impl SessionHandler {
             }
         }
         let root = self.setup.git.root_of(&input.project);
-        let job = Job { input, attempt, files, tree, root: &root, prompt: &prompt, sandbox };
+        let job = SessionJob { input, attempt, files, tree, root: &root, prompt: &prompt, sandbox };
         let notes = if rescued.is_none() { files.notes().ok() } else { None };
         files.prepare(input, &prompt).map_err(|error| job.files.unwritable(&error))?;
         progress_file::copy_in(tree, &root).await?;
@@ -212,7 +213,7 @@ impl SessionHandler {
 
 /// One session to run.
 #[derive(Clone, Copy)]
-struct Job<'a> {
+struct SessionJob<'a> {
     input: &'a SessionInput,
     attempt: &'a Attempt,
     files: &'a SessionFiles,
@@ -225,15 +226,15 @@ struct Job<'a> {
     sandbox: &'a OnceLock<String>,
 }
 
-impl Job<'_> {
+impl SessionJob<'_> {
     /// The level of the sandbox; empty before it is known.
     fn level(&self) -> String {
         self.sandbox.get().cloned().unwrap_or_default()
     }
 }
 
-/// What earlier attempts of a session left.
-struct Earlier {
+/// The remains of earlier attempts of a session.
+struct EarlierAttempts {
     /// The ref of their uncommitted work, which is not in the tree.
     rescued: Option<String>,
     conversation: Option<KeptConversation>,
@@ -271,7 +272,7 @@ impl Handler<RunSession> for SessionHandler {
         if let Some(landed) = landed(&self.setup.git, &input, &run, files.exist_of_run()).await? {
             return Ok(without_agent(landed, String::new()));
         }
-        let wanted = Wanted {
+        let wanted = TreeRequest {
             project: &input.project,
             feature: &input.feature.id,
             worktree: &input.worktree,
@@ -281,7 +282,7 @@ impl Handler<RunSession> for SessionHandler {
         let tree = self.setup.work_tree(&wanted).await?;
         tree.watch_target(&input.target, attempt).await?;
         let files = files.in_tree(tree.path());
-        let earlier = Earlier { rescued, conversation };
+        let earlier = EarlierAttempts { rescued, conversation };
         let sandbox = OnceLock::new();
         let ran = self.run_agent(&input, attempt, (&files, &tree), &earlier, &sandbox).await;
         let report = match ran {
@@ -347,7 +348,7 @@ fn sandbox_of(
 ) -> Result<Option<Sandbox>, Failure> {
     let root = setup.git.root_of(&input.project);
     let data_dir = setup.runner.data_dir();
-    let places = Places { root: &root, tree, data_dir, sees_held_out: false };
+    let places = ConfinedPaths { root: &root, tree, data_dir, sees_held_out: false };
     let agent = input.agent.confinement();
     let confinement = Confinement { held_out: input.held_out.clone(), ..agent };
     sandbox(&places, program.map(Path::new), env, &confinement)

@@ -1,4 +1,4 @@
-//! What a cancelled session of a known agent has used.
+//! The use of a cancelled session of a known agent.
 
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler, Slot};
@@ -6,7 +6,7 @@ use longhaul_workflows::contracts::{ReadUse, SessionInput};
 use longhaul_workflows::resources::Resources;
 
 use super::SessionHandler;
-use super::driven::KeptConversation;
+use super::files::KeptConversation;
 
 /// The handler of [`ReadUse`].
 #[derive(Debug)]

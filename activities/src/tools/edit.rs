@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{Fault, LONGEST, Place, quoted};
+use super::place::{Fault, LONGEST, ToolTree, quoted};
 use crate::machine::{self, Operation};
 use crate::process::{make_folder_durably, write_durably};
 use longhaul_engine::Failure;
@@ -29,7 +29,7 @@ pub(super) struct Edit<'a> {
     pub(super) all: bool,
 }
 
-/// What an edit does, recorded before it does it.
+/// The effect of an edit, recorded before the edit.
 #[derive(Serialize, Deserialize)]
 struct Record {
     before: String,
@@ -39,22 +39,22 @@ struct Record {
 
 /// The places that an edit works with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Site<'a> {
-    pub(super) place: &'a Place,
+pub(super) struct EditContext<'a> {
+    pub(super) place: &'a ToolTree,
     pub(super) root: &'a Path,
     /// The file of the record, unique to the call and its arguments.
     pub(super) record: &'a Path,
 }
 
 /// Replaces a whole file.
-pub(super) fn write(site: Site<'_>, given: &str, content: &str) -> Result<String, Fault> {
+pub(super) fn write(site: EditContext<'_>, given: &str, content: &str) -> Result<String, Fault> {
     let path = site.place.path(given)?;
     site.place.target(&path, true)?.write(site.root, content.as_bytes())?;
     Ok(format!("Wrote {} lines to {}.", content.lines().count(), quoted(&path)))
 }
 
 /// Replaces text in a file.
-pub(super) fn edit(site: Site<'_>, edit: &Edit<'_>) -> Result<String, Fault> {
+pub(super) fn edit(site: EditContext<'_>, edit: &Edit<'_>) -> Result<String, Fault> {
     let path = site.place.path(edit.path)?;
     let content = site.place.read(&path, LONGEST)?;
     let digest = digest(&content);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::ToolHandler;
 use super::place::Fault;
-use super::ready::wanted;
+use super::ready::tree_request;
 use super::shell::Command;
 use crate::git::GitHandlers;
 use crate::process::Supervisor;
@@ -50,8 +50,9 @@ impl ToolHandler {
         attempt: &Attempt,
     ) -> Result<Option<String>, Fault> {
         let subject = &input.subject;
-        let variables = Arc::new(self.variables(subject).map_err(super::told)?);
-        let ready = self.ready(&wanted(subject, attempt), false).await.map_err(Fault::Call)?;
+        let variables = Arc::new(self.variables(subject).map_err(super::fault_of)?);
+        let ready =
+            self.ready(&tree_request(subject, attempt), false).await.map_err(Fault::Call)?;
         let event = ready.tree.records().join("hook-event.json");
         let written = std::fs::write(&event, document(input).to_string());
         written

@@ -7,8 +7,8 @@ use crate::mcp::Host;
 use crate::process::Environment;
 
 use super::place::Fault;
-use super::ready::wanted;
-use super::shell::told;
+use super::ready::tree_request;
+use super::shell::fault_of;
 use super::text::HeadAndTail;
 use super::{Answer, ToolHandler, Variables};
 
@@ -30,7 +30,7 @@ impl ToolHandler {
         };
         let arguments = arguments
             .map_err(|error| Fault::Tool(format!("The arguments are no JSON object: {error}.")))?;
-        let wanted = wanted(input, attempt);
+        let wanted = tree_request(input, attempt);
         let ready = tokio::select! {
             ready = self.ready(&wanted, false) => ready.map_err(Fault::Call)?,
             () = attempt.cancelled() => return Err(Fault::Call(longhaul_engine::Failure::cancelled())),
@@ -48,13 +48,13 @@ impl ToolHandler {
         };
         let called = host.call(tool, arguments).await;
         ready.tree.settle().await.map_err(Fault::Call)?;
-        let answer = called.map_err(told).map(|(text, is_error)| {
+        let answer = called.map_err(fault_of).map(|(text, is_error)| {
             let bytes = text.as_bytes();
             let needed = HeadAndTail::needed(BYTES, &variables.secrets).min(bytes.len());
             let (first, last) = (bytes[..needed].to_vec(), bytes[bytes.len() - needed..].to_vec());
             let ends = HeadAndTail { first, last, length: bytes.len() as u64 };
             Answer { text: ends.text(BYTES, &variables.secrets), is_error }
         });
-        ready.told(answer)
+        ready.with_notice(answer)
     }
 }

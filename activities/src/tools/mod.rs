@@ -29,17 +29,17 @@ use longhaul_workflows::settings::AgentSettings;
 
 use crate::checks::SetUp;
 use crate::git::GitHandlers;
+use crate::longhaul_toml;
 use crate::machine;
 use crate::process::{Runner, Supervisor};
-use crate::project;
 
 pub use hook::HookHandler;
 
-use edit::{Edit, Site};
-use place::{Fault, Place};
-use ready::wanted;
+use edit::{Edit, EditContext};
+use place::{Fault, ToolTree};
+use ready::tree_request;
 use search::Scope;
-use shell::{Command, told};
+use shell::{Command, fault_of};
 use text::Secrets;
 
 /// Parts of the names of variables whose inherited values are secret.
@@ -82,7 +82,7 @@ impl ToolHandler {
         let env = if agent.env.is_empty() {
             BTreeMap::new()
         } else {
-            project::agent_env(&root, &agent.env)?
+            longhaul_toml::agent_env(&root, &agent.env)?
         };
         let mut secrets: BTreeMap<_, _> = inherited_secrets(agent).collect();
         secrets.extend(env.clone());
@@ -96,7 +96,7 @@ impl ToolHandler {
         variables: &Arc<Variables>,
         attempt: &Attempt,
     ) -> Result<Answer, Fault> {
-        let wanted = wanted(input, attempt);
+        let wanted = tree_request(input, attempt);
         let only_reads =
             matches!(args, ToolArgs::Read { .. } | ToolArgs::Search { .. } | ToolArgs::List { .. });
         let ready = tokio::select! {
@@ -121,7 +121,7 @@ impl ToolHandler {
         if tree.is_in_use().map_err(Fault::Call)? {
             tree.settle().await.map_err(Fault::Call)?;
         }
-        ready.told(answer)
+        ready.with_notice(answer)
     }
 }
 
@@ -139,7 +139,7 @@ impl Handler<UseTool> for ToolHandler {
                     (None, Err(fault)) => Err(Fault::Tool(fault)),
                 }
             }
-            Err(failure) => Err(told(failure)),
+            Err(failure) => Err(fault_of(failure)),
         };
         let answer = match answer {
             Ok(answer) => answer,
@@ -162,7 +162,7 @@ impl Handler<UseTool> for ToolHandler {
             return Probe::NotLanded;
         }
         let mut notice = None;
-        let found = match self.ready(&wanted(&input, attempt), false).await {
+        let found = match self.ready(&tree_request(&input, attempt), false).await {
             Ok(ready) => {
                 notice = ready.notice;
                 ready.tree.settle().await
@@ -198,10 +198,10 @@ struct FileCall {
 
 impl FileCall {
     fn answer(&self, args: &ToolArgs) -> Result<Answer, Fault> {
-        let place = &Place::open(&self.root)?;
+        let place = &ToolTree::open(&self.root)?;
         let secrets = &self.variables.secrets;
         let is_cancelled = &|| self.attempt.is_cancelled();
-        let site = Site { place, root: &self.root, record: &self.record };
+        let site = EditContext { place, root: &self.root, record: &self.record };
         let text = match args {
             ToolArgs::Read { path, start, end } => {
                 read::read(place, secrets, path, (*start, *end))?

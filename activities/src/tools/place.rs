@@ -35,12 +35,12 @@ impl From<String> for Fault {
 
 /// A work tree.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ToolTree {
     pub(super) dir: Dir,
     root: PathBuf,
 }
 
-impl Place {
+impl ToolTree {
     pub(super) fn open(root: &Path) -> Result<Self, Fault> {
         match Dir::open_ambient_dir(root, ambient_authority()) {
             Ok(dir) => Ok(Self { dir, root: root.to_owned() }),
@@ -74,7 +74,7 @@ impl Place {
         Ok(if relative.as_os_str().is_empty() { ".".into() } else { relative })
     }
 
-    /// What a path names, links followed.
+    /// The file or directory that a path names, links followed.
     pub(super) fn metadata(&self, path: &Path) -> Result<Metadata, Fault> {
         self.dir.metadata(path).map_err(|error| self.fault("read", path, &error))
     }

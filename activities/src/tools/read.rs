@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::place::{Fault, LONGEST, Place, quoted};
+use super::place::{Fault, LONGEST, ToolTree, quoted};
 use super::text::{Secrets, start_of_line};
 
 /// The most lines of an answer.
@@ -14,7 +14,7 @@ const LINE: usize = 2000;
 
 /// Lines `start` to `end` of a file, from 1.
 pub(super) fn read(
-    place: &Place,
+    place: &ToolTree,
     secrets: &Secrets,
     given: &str,
     (start, end): (Option<u64>, Option<u64>),

@@ -8,7 +8,7 @@ use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::ToolUse;
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-use crate::git::{Wanted, WorkTree};
+use crate::git::{TreeRequest, WorkTree};
 
 use super::place::Fault;
 use super::{Answer, ToolHandler};
@@ -19,20 +19,20 @@ pub(super) type Locks = Arc<Mutex<HashMap<PathBuf, Weak<RwLock<()>>>>>;
 /// A work tree, locked for a call.
 pub(super) struct Ready {
     pub(super) tree: WorkTree,
-    /// What the model must know about the tree.
+    /// A notice to the model about the tree.
     pub(super) notice: Option<String>,
-    _held: Held,
+    _held: TreeLock,
 }
 
 #[expect(dead_code, reason = "the locks are held, not used")]
-enum Held {
+enum TreeLock {
     Shared(OwnedRwLockReadGuard<()>),
     Alone(OwnedRwLockWriteGuard<()>),
 }
 
 impl Ready {
     /// An answer, after the notice.
-    pub(super) fn told(self, answer: Result<Answer, Fault>) -> Result<Answer, Fault> {
+    pub(super) fn with_notice(self, answer: Result<Answer, Fault>) -> Result<Answer, Fault> {
         let Some(notice) = self.notice else { return answer };
         match answer {
             Ok(answer) => Ok(Answer { text: notice + &answer.text, ..answer }),
@@ -57,18 +57,18 @@ impl ToolHandler {
     /// The work tree. A call that only reads shares it.
     pub(super) async fn ready(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &TreeRequest<'_>,
         only_reads: bool,
     ) -> Result<Ready, Failure> {
         let git = &self.setup.git;
         let lock = self.lock(wanted.worktree);
         if only_reads {
-            let held = Held::Shared(Arc::clone(&lock).read_owned().await);
+            let held = TreeLock::Shared(Arc::clone(&lock).read_owned().await);
             if let Some(tree) = git.steady_tree(wanted).await? {
                 return Ok(Ready { tree, notice: None, _held: held });
             }
         }
-        let held = Held::Alone(lock.write_owned().await);
+        let held = TreeLock::Alone(lock.write_owned().await);
         git.trust_if_system_ran_on(wanted).await?;
         if let Some(tree) = git.steady_tree(wanted).await? {
             return Ok(Ready { tree, notice: None, _held: held });
@@ -86,8 +86,8 @@ impl ToolHandler {
     }
 }
 
-pub(super) fn wanted<'a>(input: &'a ToolUse, attempt: &'a Attempt) -> Wanted<'a> {
-    Wanted {
+pub(super) fn tree_request<'a>(input: &'a ToolUse, attempt: &'a Attempt) -> TreeRequest<'a> {
+    TreeRequest {
         project: &input.project,
         feature: &input.feature,
         worktree: &input.worktree,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::place::{Fault, Kind, Place, quoted, shown};
+use super::place::{Fault, Kind, ToolTree, quoted, shown};
 use super::text::{Secrets, start_of_line};
 use super::walk::{Stopped, Walk, glob};
 
@@ -25,7 +25,7 @@ const LISTED: usize = 500;
 /// The files that a call looks at.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
-    pub(super) place: &'a Place,
+    pub(super) place: &'a ToolTree,
     pub(super) path: Option<&'a str>,
     pub(super) glob: Option<&'a str>,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
@@ -33,7 +33,7 @@ pub(super) struct Scope<'a> {
 
 /// A search in progress.
 struct Search<'a> {
-    place: &'a Place,
+    place: &'a ToolTree,
     secrets: &'a Secrets,
     regex: Regex,
     answer: String,

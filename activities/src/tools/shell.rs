@@ -9,7 +9,7 @@ use longhaul_engine::{Attempt, Failure, FailureKind};
 use longhaul_workflows::contracts::ToolUse;
 use longhaul_workflows::settings::{Confinement, Seconds};
 
-use crate::confine::{Places, sandbox};
+use crate::confine::{ConfinedPaths, sandbox};
 use crate::git::{self, WorkTree};
 use crate::machine::{self, Operation};
 use crate::process::{Environment, Finished, Limits, Spec, logs_of};
@@ -45,13 +45,13 @@ impl ToolHandler {
         tree: &WorkTree,
         attempt: &Attempt,
     ) -> Result<ShellResult, Fault> {
-        let spec = self.spec(&command, tree.path(), attempt).map_err(told)?;
+        let spec = self.spec(&command, tree.path(), attempt).map_err(fault_of)?;
         tree.begin_use().map_err(Fault::Call)?;
         let ran = self.setup.runner.run(&spec, attempt).await;
         let secrets = &command.variables.secrets;
         let ran = match ran {
             Ok(finished) => ended(&spec, finished, secrets),
-            Err(failure) => Err(told(failure)),
+            Err(failure) => Err(fault_of(failure)),
         };
         tree.settle().await.map_err(Fault::Call)?;
         ran
@@ -66,7 +66,7 @@ impl ToolHandler {
             .with("LONGHAUL_ROOT", &root)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
             .with("LONGHAUL_RUN_ID", git::feature_run(attempt.run.as_str()));
-        let places = Places {
+        let places = ConfinedPaths {
             root: &root,
             tree,
             data_dir: self.setup.runner.data_dir(),
@@ -114,7 +114,7 @@ impl ToolHandler {
 
 /// A command that has ended.
 pub(super) struct ShellResult {
-    /// What the model may see of its output.
+    /// The part of its output that the model may see.
     pub(super) output: String,
     pub(super) finished: Finished,
 }
@@ -138,9 +138,15 @@ fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<ShellResu
     }
     let output = output(&finished.log, secrets).map_err(|error| {
         let message = format!("the output in {} cannot be read: {error}", finished.log.display());
-        told(machine::failure(&error, Operation::Files, &finished.log, message, Failure::retryable))
+        fault_of(machine::failure(
+            &error,
+            Operation::Files,
+            &finished.log,
+            message,
+            Failure::retryable,
+        ))
     })?;
-    // The answer has what the model may see. The log has more: secrets too.
+    // The answer has the part that the model may see. The log has more: secrets too.
     remove(vec![finished.log.clone()]);
     Ok(ShellResult { output, finished })
 }
@@ -168,7 +174,7 @@ fn remove(logs: Vec<PathBuf>) {
 }
 
 /// A failure as an answer to the model, unless it is one of the machine or a cancellation.
-pub(super) fn told(failure: Failure) -> Fault {
+pub(super) fn fault_of(failure: Failure) -> Fault {
     match failure.kind {
         FailureKind::Machine | FailureKind::Cancelled => Fault::Call(failure),
         _ => Fault::Tool(failure.message),

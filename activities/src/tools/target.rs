@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
 
-use super::place::{Fault, GIT, Place, fault_at, is_absent, kind_of, must_be_file, quoted};
+use super::place::{Fault, GIT, ToolTree, fault_at, is_absent, kind_of, must_be_file, quoted};
 
 /// A file to be replaced.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Target {
     shown: PathBuf,
 }
 
-impl Place {
+impl ToolTree {
     /// Finds the file to write at a path, links within the tree followed, and creates its
     /// directories if `creates`.
     pub(super) fn target(&self, path: &Path, creates: bool) -> Result<Target, Fault> {

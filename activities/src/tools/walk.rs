@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::place::{Fault, GIT, Kind, Place};
+use super::place::{Fault, GIT, Kind, ToolTree};
 
 /// The most entries to look at.
 const ENTRIES: usize = 500_000;
@@ -30,7 +30,7 @@ pub(super) enum Stopped {
 
 /// A walk in progress.
 pub(super) struct Walk<'a> {
-    place: &'a Place,
+    place: &'a ToolTree,
     /// Whether the call was cancelled.
     is_cancelled: &'a dyn Fn() -> bool,
     until: Instant,
@@ -40,7 +40,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(place: &'a Place, is_cancelled: &'a dyn Fn() -> bool) -> Self {
+    pub(super) fn new(place: &'a ToolTree, is_cancelled: &'a dyn Fn() -> bool) -> Self {
         let until = Instant::now() + LONGEST;
         Self { place, is_cancelled, until, left: ENTRIES, rules: Vec::new() }
     }

@@ -29,7 +29,7 @@ async fn a_feature_goes_back_to_a_step_and_what_was_there_is_kept() {
     let (first, second) = two_steps(&world).await;
     let tree = world.tree("login");
     for _ in 0..2 {
-        world.git.take_back(&to(&world, Some(&first))).await.unwrap();
+        world.git.rewind_feature(&to(&world, Some(&first))).await.unwrap();
         assert_eq!(world.at("refs/heads/longhaul/login"), first);
         assert_eq!((read(&tree, "work.txt"), status(&tree)), ("one\n".into(), String::new()));
         assert_eq!(run(&tree, &["symbolic-ref", "HEAD"]), "refs/heads/longhaul/login");
@@ -46,7 +46,7 @@ async fn a_closed_feature_is_opened_again() {
     let world = World::new();
     let (first, _) = two_steps(&world).await;
     world.close("login").await;
-    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
+    world.git.rewind_feature(&to(&world, Some(&first))).await.unwrap();
     assert_eq!(world.at("refs/heads/longhaul/login"), first);
     assert_eq!(read(&world.tree("login"), "work.txt"), "one\n");
 }
@@ -56,7 +56,7 @@ async fn before_the_first_step_there_is_no_work_tree() {
     let world = World::new();
     let (_, second) = two_steps(&world).await;
     for _ in 0..2 {
-        world.git.take_back(&to(&world, None)).await.unwrap();
+        world.git.rewind_feature(&to(&world, None)).await.unwrap();
         assert!(!world.tree("login").exists() && !world.exists("refs/heads/longhaul/login"));
         assert_eq!(world.at("refs/longhaul/features/shop-1a2b3c/login/1"), second);
     }
@@ -67,7 +67,7 @@ async fn a_commit_that_is_gone_is_named_and_nothing_is_touched() {
     let world = World::new();
     let (_, second) = two_steps(&world).await;
     let gone = "0123456789012345678901234567890123456789";
-    let failure = world.git.take_back(&to(&world, Some(gone))).await.unwrap_err();
+    let failure = world.git.rewind_feature(&to(&world, Some(gone))).await.unwrap_err();
     assert!(failure.message.contains(gone), "{failure}");
     assert_eq!(world.at("refs/heads/longhaul/login"), second);
     assert_eq!(read(&world.tree("login"), "late.txt"), "late\n");
@@ -79,9 +79,9 @@ async fn what_was_begun_without_a_run_is_undone() {
     let (first, second) = two_steps(&world).await;
     let (project, next, tree) = (world.project(), to(&world, None).next, world.tree("login"));
     for commit in [Some(first.as_str()), None] {
-        world.git.take_back(&to(&world, commit)).await.unwrap();
+        world.git.rewind_feature(&to(&world, commit)).await.unwrap();
         assert_eq!(world.git.taken_back_for(&project).await.unwrap(), std::slice::from_ref(&next));
-        world.git.settle_back(&project, &next, false).await.unwrap();
+        world.git.settle_rewind(&project, &next, false).await.unwrap();
         assert_eq!(world.at("refs/heads/longhaul/login"), second);
         assert!(
             !tree.exists()
@@ -95,19 +95,19 @@ async fn what_was_begun_without_a_run_is_undone() {
     );
 
     // The rewind began twice: undoing it restores the first state.
-    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
-    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
-    world.git.settle_back(&project, &next, false).await.unwrap();
+    world.git.rewind_feature(&to(&world, Some(&first))).await.unwrap();
+    world.git.rewind_feature(&to(&world, Some(&first))).await.unwrap();
+    world.git.settle_rewind(&project, &next, false).await.unwrap();
     assert_eq!(world.at("refs/heads/longhaul/login"), second);
-    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
-    world.git.settle_back(&project, &next, true).await.unwrap();
+    world.git.rewind_feature(&to(&world, Some(&first))).await.unwrap();
+    world.git.settle_rewind(&project, &next, true).await.unwrap();
     assert_eq!(world.at("refs/heads/longhaul/login"), first);
 
     let world = World::new();
     let (first, _) = two_steps(&world).await;
     world.close("login").await;
-    world.git.take_back(&to(&world, Some(&first))).await.unwrap();
-    world.git.settle_back(&world.project(), &next, false).await.unwrap();
+    world.git.rewind_feature(&to(&world, Some(&first))).await.unwrap();
+    world.git.settle_rewind(&world.project(), &next, false).await.unwrap();
     let tree = world.tree("login");
     assert!(!tree.exists() && !world.exists("refs/heads/longhaul/login"), "there was none");
 }

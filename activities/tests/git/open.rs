@@ -161,7 +161,7 @@ async fn a_tree_that_came_to_rest_is_built_upon() {
     let mut world = World::new();
     let opened = world.open("login").await;
     write(&world.tree("login"), "build/tool", "of the set-up\n");
-    world.git.rest().await.unwrap();
+    world.git.release_work_trees().await.unwrap();
     world.restart();
     assert_eq!(world.open("login").await, opened);
     assert_eq!(read(&world.tree("login"), "build/tool"), "of the set-up\n");

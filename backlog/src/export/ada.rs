@@ -4,8 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{append, entries_without_claims};
-use crate::import::{PRIORITY_ORDER, PriorityOrder};
 use crate::list::{FeatureList, own_entry};
+use crate::list::{PRIORITY_ORDER, PriorityOrder};
 
 pub(super) fn write(list: &FeatureList, project_path: &str) -> String {
     let around = list.list_keys();

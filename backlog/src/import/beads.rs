@@ -1,5 +1,5 @@
-//! Issues, one per line (or in an array): only links of a type that blocks order the work; P0 is the
-//! most urgent. Epics are containers, and a closed issue may have been withdrawn.
+//! Issues, one per line (or in an array): only links of a type that blocks order the work; P0 is
+//! the most urgent. Epics are containers, and a closed issue may have been withdrawn.
 
 mod epics;
 mod links;
@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::detect::all_have;
 use super::entry::{Entry, items_of_text};
 use super::error::ImportError;
-use super::intake::{Intake, made_up};
-use super::shape::{Rule, Shape};
-use super::source::{Source, Syntax};
+use super::intake::{Intake, Rule, made_up};
+use super::shape::Shape;
+use super::source::{Source, Syntax, all_have};
 use crate::list::EntriesAt;
 use epics::Epics;
 pub(crate) use links::ORDERS;

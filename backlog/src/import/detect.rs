@@ -3,28 +3,51 @@
 use serde_json::Value;
 
 use super::error::ImportError;
+use super::intake::Rule;
 use super::shape::Shape;
-use super::source::Source;
+use super::source::{Source, all_have};
+use super::{beads, github, junit, lists, markdown, task_master};
+
+/// How a shape is detected and read.
+pub(super) fn rule(shape: Shape) -> Rule {
+    match shape {
+        Shape::Quickstart => lists::QUICKSTART,
+        Shape::Adk => lists::ADK,
+        Shape::AdkMeta => lists::ADK_META,
+        Shape::AdkTests => lists::ADK_TESTS,
+        Shape::Ada => lists::ADA,
+        Shape::Ralph => lists::RALPH,
+        Shape::Beads => beads::RULE,
+        Shape::TaskMaster => task_master::RULE,
+        Shape::TasksMd => markdown::TASKS,
+        Shape::SpecKit => markdown::SPEC_KIT,
+        Shape::Kiro => markdown::KIRO,
+        Shape::Checklist => markdown::CHECKLIST,
+        Shape::Junit => junit::RULE,
+        Shape::Github => github::RULE,
+        Shape::List => lists::LIST,
+    }
+}
 
 /// The only matching shape.
 pub(super) fn shape_of(source: &Source<'_>) -> Result<Shape, ImportError> {
     let special = &Shape::ALL[..Shape::ALL.len() - 1];
     let any = Shape::List;
     let fitting: Vec<Shape> =
-        special.iter().copied().filter(|shape| (shape.rule().matches)(source)).collect();
+        special.iter().copied().filter(|shape| (rule(*shape).matches)(source)).collect();
     match fitting.as_slice() {
         [shape] => Ok(*shape),
-        [] if (any.rule().matches)(source) => Ok(any),
+        [] if (rule(any).matches)(source) => Ok(any),
         [] if matches!(source, Source::Markdown(text) if text.trim().is_empty()) => {
             Err(ImportError::Empty)
         }
-        [] => Err(ImportError::Unknown { found: found(source) }),
+        [] => Err(ImportError::Unknown { found: description(source) }),
         _ => Err(ImportError::Ambiguous(fitting)),
     }
 }
 
 /// A short description of the content.
-fn found(source: &Source<'_>) -> String {
+fn description(source: &Source<'_>) -> String {
     match source {
         Source::Json(Value::Object(object)) => {
             let keys: Vec<&str> = object.keys().map(String::as_str).take(8).collect();
@@ -47,18 +70,3 @@ fn found(source: &Source<'_>) -> String {
         }
     }
 }
-
-/// Whether a list has objects, and each of its first ones has all of these keys.
-pub(super) fn all_have(entries: &[Value], keys: &[&str]) -> bool {
-    let mut objects = entries.iter().filter_map(Value::as_object).take(LOOKED_AT).peekable();
-    objects.peek().is_some() && objects.all(|entry| keys.iter().all(|key| entry.contains_key(*key)))
-}
-
-/// Whether one of the first objects of a list has one of these keys.
-pub(super) fn any_has(entries: &[Value], keys: &[&str]) -> bool {
-    let mut objects = entries.iter().filter_map(Value::as_object).take(LOOKED_AT);
-    objects.any(|entry| keys.iter().any(|key| entry.contains_key(*key)))
-}
-
-/// How many entries are looked at: enough for a list in which the first ones are odd.
-const LOOKED_AT: usize = 50;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::NotMapped;
+use super::DroppedPart;
 use super::place::Place;
 use crate::list::{field_of_key, is_read, is_whole};
 
@@ -21,7 +21,7 @@ pub(super) struct Entry<'e> {
     pub(super) own: Map<String, Value>,
     /// Read keys with their fields.
     pub(super) mapped: Vec<(String, String)>,
-    pub(super) not_mapped: Vec<NotMapped>,
+    pub(super) not_mapped: Vec<DroppedPart>,
     /// Dropped keys.
     consumed: BTreeSet<&'e str>,
     carried: BTreeSet<&'e str>,
@@ -132,7 +132,7 @@ impl<'e> Entry<'e> {
         what: impl Into<String>,
         reason: impl Into<String>,
     ) {
-        self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
+        self.not_mapped.push(DroppedPart { place, what: what.into(), reason: reason.into() });
     }
 
     /// The unread keys. A key with a meaning in a feature list gets the prefix of the tool.

@@ -28,7 +28,7 @@ pub enum ImportError {
         line: usize,
         /// Counted from 1; 0 before the first byte of the line.
         column: usize,
-        /// What the parser says.
+        /// The message of the parser.
         reason: String,
     },
 
@@ -41,7 +41,7 @@ pub enum ImportError {
         line: u32,
         /// Counted from 1.
         column: u32,
-        /// What the parser says.
+        /// The message of the parser.
         reason: String,
     },
 
@@ -72,13 +72,6 @@ pub enum ImportError {
         place: Place,
         /// The reason, and the remedy.
         reason: String,
-    },
-
-    /// No order of priority numbers has this name.
-    #[error("there is no order `{name}`; known are low-first, high-first")]
-    Priority {
-        /// The name.
-        name: String,
     },
 
     /// The file contains several lists.

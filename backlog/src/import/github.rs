@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::detect::all_have;
 use super::entry::Entry;
 use super::error::ImportError;
-use super::intake::Intake;
+use super::intake::{Intake, Rule};
 use super::place::Place;
-use super::shape::{Rule, Shape};
-use super::source::{Source, Syntax, placed};
+use super::shape::Shape;
+use super::source::{Source, Syntax, all_have, placed};
 use crate::list::{EntriesAt, priority_of_word, slug};
 use crate::tasks_md::boxes;
 
@@ -40,7 +39,7 @@ const ADDRESSES: [&str; 3] = ["repository_url", "html_url", "url"];
 fn matches(source: &Source<'_>) -> bool {
     match source {
         Source::Json(Value::Array(list)) => all_have(list, &KEYS) || is_pages(list),
-        Source::Json(entry) if source.lists() == ["items"] => found(entry).is_some(),
+        Source::Json(entry) if source.lists() == ["items"] => issues_in(entry).is_some(),
         Source::Json(entry) => {
             source.lists().is_empty() && all_have(std::slice::from_ref(entry), &KEYS)
         }
@@ -58,7 +57,7 @@ fn is_pages(list: &[Value]) -> bool {
 }
 
 /// The issues of a search.
-fn found(document: &Value) -> Option<&Vec<Value>> {
+fn issues_in(document: &Value) -> Option<&Vec<Value>> {
     let items = document.get("items")?.as_array()?;
     (document.get("total_count").is_some() && all_have(items, &KEYS)).then_some(items)
 }
@@ -71,7 +70,7 @@ fn entries<'s>(source: &'s Source<'_>) -> Result<Vec<(Place, &'s Value)>, Import
             let pages = pages.filter_map(|(place, page)| Some(placed(&place, page.as_array()?)));
             Ok(pages.flatten().collect())
         }
-        Source::Json(document) if let Some(items) = found(document) => {
+        Source::Json(document) if let Some(items) = issues_in(document) => {
             Ok(placed(&Place::document().below("items"), items))
         }
         _ => source.entries_with(Shape::Github, &KEYS),

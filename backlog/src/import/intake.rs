@@ -7,7 +7,9 @@ use super::error::ImportError;
 use super::place::Place;
 use super::priority::Priorities;
 use super::shape::Shape;
-use super::{Imported, Item, Kept, Mapped, NotMapped, Options, claim};
+use super::source::Source;
+use super::source::Syntax;
+use super::{DroppedPart, Imported, Item, KeptKey, MappedKey, Options, claim};
 use crate::list::{
     Draft, EntriesAt, Repairs, Report, Resolved, draft, no_object, resolve, share_check,
 };
@@ -24,8 +26,8 @@ pub(super) struct Intake<'o> {
     /// The additional data of each draft.
     besides: Vec<(Place, Vec<Leftover>)>,
     list_keys: Vec<(Place, String, Value)>,
-    mapped: Vec<Mapped>,
-    not_mapped: Vec<NotMapped>,
+    mapped: Vec<MappedKey>,
+    not_mapped: Vec<DroppedPart>,
     /// The default check of entries without one.
     verify: Option<String>,
     pub(super) priorities: Priorities,
@@ -111,7 +113,11 @@ impl<'o> Intake<'o> {
         match self.mapped.iter_mut().find(|mapped| mapped.from == from && mapped.to == to) {
             Some(mapped) => mapped.entries += 1,
             None => {
-                self.mapped.push(Mapped { from: from.to_owned(), to: to.to_owned(), entries: 1 });
+                self.mapped.push(MappedKey {
+                    from: from.to_owned(),
+                    to: to.to_owned(),
+                    entries: 1,
+                });
             }
         }
     }
@@ -123,7 +129,7 @@ impl<'o> Intake<'o> {
         what: impl Into<String>,
         reason: impl Into<String>,
     ) {
-        self.not_mapped.push(NotMapped { place, what: what.into(), reason: reason.into() });
+        self.not_mapped.push(DroppedPart { place, what: what.into(), reason: reason.into() });
     }
 
     /// Keeps the keys of the list as a whole, except the given ones.
@@ -153,7 +159,7 @@ impl<'o> Intake<'o> {
         let Resolved { mut features, dropped } =
             resolve(drafts, options.known, repairs, &mut report);
         for (index, target) in dropped {
-            not_mapped.push(NotMapped {
+            not_mapped.push(DroppedPart {
                 place: besides[index].0.clone(),
                 what: format!("the dependency of `{}` on `{target}`", features[index].id),
                 reason: "there is no such entry".to_owned(),
@@ -172,7 +178,8 @@ impl<'o> Intake<'o> {
         let mut kept_extra = Vec::new();
         let mut items = Vec::with_capacity(features.len());
         for (feature, (place, leftovers)) in features.into_iter().zip(besides) {
-            kept_extra.extend(leftovers.iter().map(|leftover| kept(&feature, &place, leftover)));
+            kept_extra
+                .extend(leftovers.iter().map(|leftover| kept_key(&feature, &place, leftover)));
             items.push(item(feature, place, leftovers));
         }
         let claimed = items.iter().filter(|item| claim::is_claimed(&item.extra)).count();
@@ -194,8 +201,8 @@ fn item(mut feature: Feature, place: Place, leftovers: Vec<Leftover>) -> Item {
     Item { place, feature, extra }
 }
 
-fn kept(feature: &Feature, place: &Place, leftover: &Leftover) -> Kept {
-    Kept {
+fn kept_key(feature: &Feature, place: &Place, leftover: &Leftover) -> KeptKey {
+    KeptKey {
         place: place.below(&leftover.key),
         id: Some(feature.id.clone()),
         key: leftover.key.clone(),
@@ -224,4 +231,11 @@ pub(super) fn made_up(key: &str, value: impl Into<Value>) -> Leftover {
         value: json!(value.into()),
         reason: "it describes the source",
     }
+}
+
+/// How to detect and read a shape.
+pub(super) struct Rule {
+    pub(super) syntax: Syntax,
+    pub(super) matches: fn(&Source<'_>) -> bool,
+    pub(super) read: fn(&Source<'_>, &mut Intake<'_>) -> Result<(), ImportError>,
 }

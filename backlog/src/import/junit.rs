@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::entry;
 use super::error::ImportError;
-use super::intake::Intake;
+use super::intake::{Intake, Rule};
 use super::place::Place;
-use super::shape::{Rule, Shape};
+use super::shape::Shape;
 use super::source::{Source, Syntax};
 use crate::list::{EntriesAt, shortened, slug};
 
@@ -22,7 +22,7 @@ const SAID_MAX: usize = 4000;
 const SLUG_MAX: usize = 48;
 
 /// A failing test.
-struct Failing {
+struct FailingTest {
     line: usize,
     suite: String,
     class: String,
@@ -48,7 +48,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
     let Source::Xml(document) = source else { return Ok(()) };
     let cases: Vec<Node<'_, '_>> =
         document.descendants().filter(|node| node.has_tag_name("testcase")).collect();
-    let mut failing: Vec<Failing> = Vec::new();
+    let mut failing: Vec<FailingTest> = Vec::new();
     let mut lines: HashMap<(String, String), usize> = HashMap::new();
     // Counts lines incrementally, because counting from the start is slow in a long report.
     let (mut at, mut line) = (0, 1);
@@ -59,7 +59,7 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
         match lines.entry((test.class.clone(), test.name.clone())) {
             Entry::Vacant(new) => {
                 new.insert(line);
-                failing.push(Failing { line, ..test });
+                failing.push(FailingTest { line, ..test });
             }
             Entry::Occupied(earlier) => {
                 let reason = format!("it fails at line {} too, and counts once", earlier.get());
@@ -82,13 +82,13 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
     Ok(())
 }
 
-fn failing_test(case: Node<'_, '_>) -> Option<Failing> {
+fn failing_test(case: Node<'_, '_>) -> Option<FailingTest> {
     let verdict =
         case.children().find(|node| node.has_tag_name("failure") || node.has_tag_name("error"))?;
     let text =
         |node: Node<'_, '_>, name: &str| node.attribute(name).map(|text| text.trim().to_owned());
     let suite = case.ancestors().find(|node| node.has_tag_name("testsuite"));
-    Some(Failing {
+    Some(FailingTest {
         line: 0,
         suite: suite.and_then(|suite| text(suite, "name")).unwrap_or_default(),
         class: text(case, "classname").unwrap_or_default(),
@@ -102,14 +102,14 @@ fn failing_test(case: Node<'_, '_>) -> Option<Failing> {
 
 /// An id that depends only on the test itself: if the name is too long or ambiguous, a hash of the
 /// whole name is appended.
-fn ids(failing: &[Failing]) -> Vec<String> {
-    let full = |test: &Failing| format!("{} {}", test.class, test.name);
-    let long = |test: &Failing| slug(&full(test), usize::MAX);
+fn ids(failing: &[FailingTest]) -> Vec<String> {
+    let full = |test: &FailingTest| format!("{} {}", test.class, test.name);
+    let long = |test: &FailingTest| slug(&full(test), usize::MAX);
     let mut counts: HashMap<String, usize> = HashMap::new();
     for test in failing {
         *counts.entry(long(test)).or_default() += 1;
     }
-    let id = |test: &Failing| {
+    let id = |test: &FailingTest| {
         let long = long(test);
         if !long.is_empty() && long.len() <= SLUG_MAX && counts[&long] == 1 {
             return format!("fix-{long}");
@@ -127,7 +127,7 @@ fn digest(text: &str) -> u32 {
 }
 
 /// A test as keys, as if the report were JSON.
-fn entry_of(test: &Failing, id: &str) -> Map<String, Value> {
+fn entry_of(test: &FailingTest, id: &str) -> Map<String, Value> {
     let place = json!({ "suite": test.suite, "classname": test.class, "name": test.name, "file": test.file });
     let keys = [
         ("id", json!(id)),
@@ -156,7 +156,7 @@ fn translated(place: Place, keys: &Map<String, Value>) -> entry::Entry<'_> {
     entry
 }
 
-fn described(test: &Failing) -> String {
+fn described(test: &FailingTest) -> String {
     let name = if test.class.is_empty() {
         test.name.clone()
     } else {

@@ -2,15 +2,13 @@
 
 use serde_json::Value;
 
-use super::detect::{all_have, any_has};
 use super::entry::Entry;
 use super::error::ImportError;
-use super::intake::Intake;
+use super::intake::{Intake, Rule};
 use super::place::Place;
-use super::priority::{PRIORITY_ORDER, PriorityOrder};
-use super::shape::{Rule, Shape};
-use super::source::{Source, Syntax, has_objects, placed};
-use crate::list::{EntriesAt, STORY_KEYS};
+use super::shape::Shape;
+use super::source::{Source, Syntax, all_have, any_has, has_objects, placed};
+use crate::list::{EntriesAt, PRIORITY_ORDER, PriorityOrder, STORY_KEYS};
 
 /// An array of `{category, description, steps, passes}`, or of `{name, description, passes}`.
 pub(super) const QUICKSTART: Rule = Rule {

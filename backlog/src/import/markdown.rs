@@ -2,9 +2,9 @@
 //! fields, and the task lists of spec-kit and Kiro.
 
 use super::error::ImportError;
-use super::intake::{Intake, made_up};
+use super::intake::{Intake, Rule, made_up};
 use super::place::Place;
-use super::shape::{Rule, Shape};
+use super::shape::Shape;
 use super::source::{Source, Syntax};
 use crate::tasks_md::{self, Form, boxes, has_task_headings};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::error::ImportError;
-use super::{Imported, Item, Kept, NotMapped, Place};
+use super::{DroppedPart, Imported, Item, KeptKey, Place};
 use crate::list::{Addition, FeatureList, Update, is_extra};
 use longhaul_workflows::backlog::{Backlog, BacklogError, Feature, FeatureId};
 
@@ -18,9 +18,9 @@ pub struct Merged {
     /// The other items with a known id.
     pub skipped: Vec<Skipped>,
     /// The keys of the list as a whole that the project's list has now, or would have.
-    pub kept_keys: Vec<Kept>,
+    pub kept_keys: Vec<KeptKey>,
     /// The keys that could not be added.
-    pub not_mapped: Vec<NotMapped>,
+    pub not_mapped: Vec<DroppedPart>,
 }
 
 /// An item whose id is known.
@@ -34,8 +34,8 @@ pub struct Skipped {
     pub differs: Vec<&'static str>,
 }
 
-/// Adds new features to a list: all of them, or none if the list would become invalid. `update`: known
-/// entries take over the fields that differ, without claims.
+/// Adds new features to a list: all of them, or none if the list would become invalid. `update`:
+/// known entries take over the fields that differ, without claims.
 ///
 /// Importing a file again changes nothing.
 pub fn merge(
@@ -98,14 +98,14 @@ fn differing(known: &Feature, item: &Item) -> Vec<&'static str> {
 fn keep_keys(list: &mut FeatureList, imported: &Imported, merged: &mut Merged) {
     for (place, key, value) in &imported.list_keys {
         match list.keep_key(key, value) {
-            Ok(()) => merged.kept_keys.push(Kept {
+            Ok(()) => merged.kept_keys.push(KeptKey {
                 place: place.clone(),
                 id: None,
                 key: key.clone(),
                 kept_as: key.clone(),
                 reason: "a key of the list".to_owned(),
             }),
-            Err(reason) => merged.not_mapped.push(NotMapped {
+            Err(reason) => merged.not_mapped.push(DroppedPart {
                 place: place.clone(),
                 what: format!("`{key}` of the list"),
                 reason: reason.to_owned(),

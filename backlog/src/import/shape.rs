@@ -1,25 +1,13 @@
-//! The importable shapes, with a rule for each.
+//! The importable shapes, and their names.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::error::ImportError;
-use super::intake::Intake;
-use super::source::{Source, Syntax};
-use super::{beads, github, junit, lists, markdown, task_master};
-
-/// How to detect and read a shape.
-pub(super) struct Rule {
-    pub(super) syntax: Syntax,
-    pub(super) matches: fn(&Source<'_>) -> bool,
-    pub(super) read: fn(&Source<'_>, &mut Intake<'_>) -> Result<(), ImportError>,
-}
-
-/// Declares the shapes, each with its command line name and its rule.
+/// Declares the shapes, each with its command line name.
 macro_rules! shapes {
-    ($($(#[$doc:meta])* $shape:ident $name:literal $rule:expr,)*) => {
+    ($($(#[$doc:meta])* $shape:ident $name:literal,)*) => {
         /// A backlog format of another tool.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
         #[serde(rename_all = "kebab-case")]
@@ -37,47 +25,41 @@ macro_rules! shapes {
                     $(Self::$shape => $name,)*
                 }
             }
-
-            pub(super) fn rule(self) -> Rule {
-                match self {
-                    $(Self::$shape => $rule,)*
-                }
-            }
         }
     };
 }
 
 shapes! {
     /// An array of descriptions with steps and `passes`.
-    Quickstart "quickstart" lists::QUICKSTART,
+    Quickstart "quickstart",
     /// An array of names with `status`, `lastTested` and dependencies by name.
-    Adk "adk" lists::ADK,
+    Adk "adk",
     /// The same under `items`, with a `meta` before it.
-    AdkMeta "adk-meta" lists::ADK_META,
+    AdkMeta "adk-meta",
     /// `tests` of one feature, with a summary.
-    AdkTests "adk-tests" lists::ADK_TESTS,
+    AdkTests "adk-tests",
     /// `features` with acceptance criteria and `depends_on`.
-    Ada "ada" lists::ADA,
+    Ada "ada",
     /// `userStories`: a `prd.json`.
-    Ralph "ralph" lists::RALPH,
+    Ralph "ralph",
     /// One issue per line.
-    Beads "beads" beads::RULE,
+    Beads "beads",
     /// `tasks`, below tags or not.
-    TaskMaster "task-master" task_master::RULE,
+    TaskMaster "task-master",
     /// Markdown with `### Task 1: title` headings.
-    TasksMd "tasks-md" markdown::TASKS,
+    TasksMd "tasks-md",
     /// Markdown of spec-kit: `- [ ] T001 [P] [US1] text` in phases.
-    SpecKit "spec-kit" markdown::SPEC_KIT,
+    SpecKit "spec-kit",
     /// Markdown of Kiro: `- [ ] 1. text` with `1.1` below.
-    Kiro "kiro" markdown::KIRO,
+    Kiro "kiro",
     /// Markdown with `- [ ] Name: description` lines.
-    Checklist "checklist" markdown::CHECKLIST,
+    Checklist "checklist",
     /// The report of a test run: its failing tests.
-    Junit "junit" junit::RULE,
+    Junit "junit",
     /// Issues as `gh issue list --json` writes them.
-    Github "github" github::RULE,
+    Github "github",
     /// Any other list of features in JSON.
-    List "list" lists::LIST,
+    List "list",
 }
 
 impl Shape {

@@ -34,10 +34,10 @@ pub fn decode(bytes: &[u8]) -> Result<String, ImportError> {
 }
 
 impl<'t> Source<'t> {
-    /// Parses a text according to its beginning, or to the requested shape.
-    pub(super) fn of(text: &'t str, shape: Option<Shape>) -> Result<Self, ImportError> {
+    /// Parses a text according to its beginning, or in the requested syntax.
+    pub(super) fn of(text: &'t str, syntax: Option<Syntax>) -> Result<Self, ImportError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        match shape.map(|shape| shape.rule().syntax) {
+        match syntax {
             Some(Syntax::Json) => json(text).map(Self::Json),
             Some(Syntax::JsonLines) => json_or_lines(text),
             Some(Syntax::Xml) => xml(text),
@@ -165,3 +165,18 @@ fn xml(text: &str) -> Result<Source<'_>, ImportError> {
         ImportError::NotXml { line: place.row, column: place.col, reason: reason.to_owned() }
     })
 }
+
+/// Whether a list has objects, and each of its first ones has all of these keys.
+pub(super) fn all_have(entries: &[Value], keys: &[&str]) -> bool {
+    let mut objects = entries.iter().filter_map(Value::as_object).take(LOOKED_AT).peekable();
+    objects.peek().is_some() && objects.all(|entry| keys.iter().all(|key| entry.contains_key(*key)))
+}
+
+/// Whether one of the first objects of a list has one of these keys.
+pub(super) fn any_has(entries: &[Value], keys: &[&str]) -> bool {
+    let mut objects = entries.iter().filter_map(Value::as_object).take(LOOKED_AT);
+    objects.any(|entry| keys.iter().any(|key| entry.contains_key(*key)))
+}
+
+/// How many entries are looked at: enough for a list in which the first ones are odd.
+const LOOKED_AT: usize = 50;

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::detect::{all_have, any_has};
 use super::entry::Entry;
 use super::error::ImportError;
-use super::intake::Intake;
+use super::intake::{Intake, Rule};
 use super::place::Place;
-use super::shape::{Rule, Shape};
-use super::source::{Source, Syntax, placed};
+use super::shape::Shape;
+use super::source::{Source, Syntax, all_have, any_has, placed};
 use crate::list::{EntriesAt, slug};
 
 /// The name of all tags on the command line.
@@ -92,7 +91,8 @@ fn id(task: &Map<String, Value>) -> Option<String> {
     task.get("id").map(|id| id.to_string().trim_matches('"').to_owned())
 }
 
-/// The beginning of the ids of a tag: each tag counts its tasks from 1. `master` is the default tag.
+/// The beginning of the ids of a tag: each tag counts its tasks from 1. `master` is the default
+/// tag.
 fn prefix(tag: &str) -> String {
     let tag = slug(tag, PREFIX_MAX);
     if tag.is_empty() || tag == "master" { String::new() } else { format!("{tag}-") }

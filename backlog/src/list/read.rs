@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::criteria::{self, MIXED_KEYS};
-use super::draft::{Draft, Repairs, resolve};
+use super::draft::Draft;
+use super::priority_order::{PriorityOrder, stated};
 use super::reader::Reader;
 use super::report::{Report, shown};
+use super::resolve::{Repairs, resolve};
 use super::shape::{ENTRY_KEYS, EntriesAt, entries};
 use super::words::{PASSES_KEYS, STATUS_KEYS, TESTED_KEYS};
 use crate::error::Problem;
-use crate::import::{PriorityOrder, stated};
 use longhaul_workflows::backlog::{Check, Feature};
 
 pub(super) const NAME_KEYS: [&str; 2] = ["name", "title"];

@@ -14,8 +14,8 @@ use longhaul_engine::{
 use longhaul_storage::SledStore;
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{
-    BeginInput, BeginSession, Begun, CallModel, EndInput, EndSession, Ended, Feedback, ProjectRef,
-    SealInput, SessionInput, SessionReason, Texts,
+    BeginInput, BeginSession, CallModel, EndInput, EndSession, Feedback, ProjectRef, PromptTexts,
+    SealInput, SessionBegin, SessionEnd, SessionInput, SessionReason,
 };
 use longhaul_workflows::resources::Resources;
 use longhaul_workflows::session::{SessionStart, SessionWorkflow, tools};
@@ -54,14 +54,18 @@ struct Begin;
 
 #[async_trait]
 impl Handler<BeginSession> for Begin {
-    async fn perform(&self, input: BeginInput, _attempt: &Attempt) -> Result<Begun, Failure> {
-        Ok(Begun {
+    async fn perform(
+        &self,
+        input: BeginInput,
+        _attempt: &Attempt,
+    ) -> Result<SessionBegin, Failure> {
+        Ok(SessionBegin {
             landed: None,
             sandbox: "none".into(),
-            texts: Texts {
+            texts: PromptTexts {
                 system: SYSTEM.repeat(30),
                 prompt: format!("Work on `{}`.", input.session.feature.id),
-                ..Texts::default()
+                ..PromptTexts::default()
             },
             tools: tools::specs(),
         })
@@ -73,9 +77,9 @@ struct End(Arc<Semaphore>);
 
 #[async_trait]
 impl Handler<EndSession> for End {
-    async fn perform(&self, _input: EndInput, _attempt: &Attempt) -> Result<Ended, Failure> {
+    async fn perform(&self, _input: EndInput, _attempt: &Attempt) -> Result<SessionEnd, Failure> {
         self.0.add_permits(1);
-        Ok(Ended { notes: String::new() })
+        Ok(SessionEnd { notes: String::new() })
     }
 }
 

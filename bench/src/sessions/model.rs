@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::super::workload;
 
-/// What the model does in each session.
+/// The behaviour of the model in each session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Script {
     /// Turns with a note, before the last one.

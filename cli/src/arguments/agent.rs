@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use chrono::TimeDelta;
-use clap::{Subcommand, ValueEnum as _};
+use clap::{Subcommand, ValueEnum};
 use longhaul_workflows::backlog::FeatureId;
 
-use super::maintenance::{Ended, age};
+use super::maintenance::{RunOutcome, age};
 use super::session::SessionList;
 use super::{AtOnce, Checkpoint, Output};
 
@@ -83,8 +83,8 @@ pub(crate) struct AgentSessions {
     pub(crate) older_than: TimeDelta,
     /// With --prune: only runs with this outcome; several with commas [default: all closed runs]
     #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true, requires = "prune",
-        default_values_t = Ended::value_variants().to_vec())]
-    pub(crate) status: Vec<Ended>,
+        default_values_t = RunOutcome::value_variants().to_vec())]
+    pub(crate) status: Vec<RunOutcome>,
     /// With --prune: only report the runs that would be pruned
     #[arg(long, requires = "prune")]
     pub(crate) dry_run: bool,

@@ -7,6 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, ValueEnum};
 
 use super::session::Session;
+use super::shared::Events;
+use super::shared::ListOutput;
 use super::shared::span;
 use super::usage::Usage;
 use super::{OneRun, Output, Target};
@@ -36,8 +38,6 @@ pub(crate) enum Look {
     Session(Session),
     /// Show the turns, tokens and cost of agents, by feature, project, model or day
     Usage(Usage),
-    /// Print the JSON Schema of a document that `-o json` prints; without a name, list the names
-    Schema(Schema),
 }
 
 fn state() -> impl TypedValueParser<Value = State> {
@@ -82,20 +82,6 @@ pub(crate) struct List {
     pub(crate) output: ListOutput,
 }
 
-/// Output formats of a list on standard output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ListOutput {
-    /// Text for people
-    #[default]
-    Table,
-    /// One JSON document with a `schema`
-    Json,
-    /// One JSON object for each run, one per line
-    Jsonl,
-    /// The ids only, one per line
-    Ids,
-}
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Named {
     #[command(flatten)]
@@ -118,18 +104,6 @@ pub(crate) struct History {
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Events,
-}
-
-/// Output formats of a history on standard output.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Events {
-    /// Text for people
-    #[default]
-    Table,
-    /// One JSON document with a `schema`; with -f, printed when the run is closed
-    Json,
-    /// One JSON object for each event, one per line, as in a history file
-    Jsonl,
 }
 
 #[derive(Debug, clap::Args)]

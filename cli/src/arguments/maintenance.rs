@@ -113,8 +113,8 @@ pub(crate) struct Prune {
     pub(crate) older_than: TimeDelta,
     /// Only runs with this outcome, as in `list`; several with commas [default: all closed runs]
     #[arg(long, value_enum, value_delimiter = ',', hide_default_value = true,
-        default_values_t = Ended::value_variants().to_vec())]
-    pub(crate) status: Vec<Ended>,
+        default_values_t = RunOutcome::value_variants().to_vec())]
+    pub(crate) status: Vec<RunOutcome>,
     /// Only runs of this project (its id or its directory)
     #[arg(long, value_name = "DIR|ID")]
     pub(crate) project: Option<String>,
@@ -131,7 +131,7 @@ pub(crate) struct Prune {
 
 /// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Ended {
+pub(crate) enum RunOutcome {
     /// Completed: a feature that passed its gates
     Passed,
     /// Blocked: a feature that needs a person
@@ -142,7 +142,7 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-impl Ended {
+impl RunOutcome {
     /// The corresponding state in `list`.
     pub(crate) fn state(self) -> State {
         match self {

@@ -2,8 +2,7 @@
 
 use clap::Subcommand;
 
-use super::look::{Events, ListOutput};
-use super::{Output, ProjectScope};
+use super::{Events, ListOutput, Output, ProjectScope};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Session {

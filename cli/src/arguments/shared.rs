@@ -1,5 +1,6 @@
 //! Arguments that several commands share.
 
+use clap::ValueEnum;
 use std::path::PathBuf;
 
 use chrono::TimeDelta;
@@ -134,4 +135,30 @@ pub(super) fn span(text: &str) -> Option<TimeDelta> {
         'w' => TimeDelta::try_weeks(number),
         _ => None,
     }
+}
+
+/// Output formats of a list on standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListOutput {
+    /// Text for people
+    #[default]
+    Table,
+    /// One JSON document with a `schema`
+    Json,
+    /// One JSON object for each run, one per line
+    Jsonl,
+    /// The ids only, one per line
+    Ids,
+}
+
+/// Output formats of a history on standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Events {
+    /// Text for people
+    #[default]
+    Table,
+    /// One JSON document with a `schema`; with -f, printed when the run is closed
+    Json,
+    /// One JSON object for each event, one per line, as in a history file
+    Jsonl,
 }

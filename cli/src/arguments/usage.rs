@@ -12,7 +12,7 @@ pub(crate) struct Usage {
     pub(crate) target: Option<String>,
     /// The subject of a row
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) by: By,
+    pub(crate) by: UsageSubject,
     #[command(flatten)]
     pub(crate) within: ProjectScope,
     /// Output format
@@ -22,7 +22,7 @@ pub(crate) struct Usage {
 
 /// The subject of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
+pub(crate) enum UsageSubject {
     /// Features
     #[default]
     Feature,
@@ -38,15 +38,15 @@ pub(crate) enum By {
     Label,
 }
 
-impl From<By> for usage::UsageBy {
-    fn from(by: By) -> Self {
+impl From<UsageSubject> for usage::UsageBy {
+    fn from(by: UsageSubject) -> Self {
         match by {
-            By::Feature => Self::Feature,
-            By::Project => Self::Project,
-            By::Model => Self::Model,
-            By::Day => Self::Day,
-            By::Provider => Self::Provider,
-            By::Label => Self::Label,
+            UsageSubject::Feature => Self::Feature,
+            UsageSubject::Project => Self::Project,
+            UsageSubject::Model => Self::Model,
+            UsageSubject::Day => Self::Day,
+            UsageSubject::Provider => Self::Provider,
+            UsageSubject::Label => Self::Label,
         }
     }
 }

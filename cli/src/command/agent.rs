@@ -8,8 +8,8 @@ use longhaul_engine::RequestedBy;
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::projection::State;
 
+use crate::arguments::ListOutput;
 use crate::arguments::agent::{Agent, AgentCommand, AgentRun, AgentSessions, Orchestrate};
-use crate::arguments::look::ListOutput;
 use crate::arguments::{Output, Prune, Run, user};
 use crate::exit::{Exit, usage};
 use crate::place::Project;

@@ -5,6 +5,7 @@ mod file;
 mod junit;
 mod progress;
 mod report;
+mod settled;
 mod wait;
 
 use std::path::Path;

@@ -27,6 +27,7 @@ use longhaul_server::{Client, SendSignal, advice};
 
 use super::status;
 use super::terminal::{self, safe};
+use crate::status_text;
 pub(super) use documents::{FeatureDocument, FeaturesDocument, NextDocument};
 pub(super) use import::ImportDocument;
 
@@ -97,7 +98,7 @@ async fn list_features(data_dir: &Path, dir: &Path, output: Output, most: usize)
                 document.features.sort_by_key(|line| urgency(line.status));
                 document.features.truncate(most);
             }
-            term::print(status::table(&document, usize::MAX));
+            term::print(status_text::table(&document, usize::MAX));
             if total > most {
                 term::print(format!("and {} more; --all shows all {total}", total - most));
             }

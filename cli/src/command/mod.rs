@@ -20,20 +20,18 @@ mod schema;
 mod selection;
 pub(crate) mod status;
 mod steer;
-pub(crate) mod terminal;
-mod watch;
+pub(crate) mod watch;
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::arguments::look::Look;
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, usage};
 use crate::place;
-use crate::term;
-use longhaul_server::{Client, Error, Order, Request, RequestError, advice, refuse_out_of_reach};
+use crate::{term, terminal};
+use longhaul_server::{Client, Error, Order, Perform, RequestError, advice, refuse_out_of_reach};
 
 /// Runs a command.
 pub(crate) async fn run(mut arguments: Arguments) -> Result<Exit> {
@@ -43,7 +41,7 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<Exit> {
     // Commands without a log also work without a data directory.
     let command = match arguments.command {
         Command::Init(init) => return init::run(&init).await,
-        Command::Look(Look::Schema(schema)) => return schema::run(&schema),
+        Command::Schema(schema) => return schema::run(&schema),
         Command::Replay(replay) => {
             return maintenance::replay(arguments.data_dir.as_deref(), &replay).await;
         }
@@ -97,7 +95,7 @@ async fn run_on(data_dir: &Path, command: Command) -> Result<Exit> {
         Command::Doctor(doctor) => maintenance::doctor(data_dir, &doctor).await,
         Command::Demo(demo) => Box::pin(demo::run(data_dir, &demo)).await,
         Command::Bench(bench) => bench::run(data_dir, &bench).await,
-        Command::Init(_) | Command::Replay(_) | Command::Completions(_) => {
+        Command::Init(_) | Command::Schema(_) | Command::Replay(_) | Command::Completions(_) => {
             unreachable!("it has run already")
         }
     }
@@ -139,7 +137,7 @@ fn refuse_to_write_over(file: &Path, force: bool) -> Result<()> {
 }
 
 /// Sends a request.
-async fn call<R: Request>(client: &Client, request: R) -> Result<R::Response> {
+async fn call<R: Perform>(client: &Client, request: R) -> Result<R::Response> {
     client.call(request).await.map_err(explained)
 }
 

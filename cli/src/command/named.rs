@@ -51,7 +51,9 @@ pub(super) async fn run_or_dir(
 pub(super) async fn target(access: &Client, target: &Target) -> Result<RunId> {
     let dir = &target.within.dir;
     let Some(text) = &target.target else {
-        git::Checkout::containing(dir).await.map_err(failed)?;
+        git::Checkout::containing(dir)
+            .await
+            .map_err(|failure| failed(advice::with_remedy(failure, dir)))?;
         let never = || usage(format!("no project in {} has ever run", dir.display()));
         return Project::known_at(dir).await.map(|project| project.id).ok_or_else(never);
     };

@@ -7,8 +7,8 @@ use longhaul_server::Client;
 use longhaul_server::status::StatusDocument;
 use longhaul_server::views::{Overview, OverviewDocument, ProjectLine};
 
-use super::status::first_line;
 use super::terminal::{self, Terminal};
+use crate::status_text::first_line;
 
 /// The table of the projects that a command ran, with their cost if the log can still be asked.
 pub(super) async fn of(client: &Client, documents: &[StatusDocument]) -> OverviewDocument {

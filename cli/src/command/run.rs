@@ -17,7 +17,7 @@ use crate::arguments::{Output, Run};
 use crate::document::{self, Titled};
 use crate::exit::{self, Exit};
 use crate::place::Project;
-use crate::term;
+use crate::{status_text, term};
 use longhaul_server::status::{ProjectState, StatusDocument};
 use longhaul_server::views::OverviewDocument;
 use longhaul_server::{Due, refuse_out_of_reach, restore_checkouts, settled};
@@ -103,9 +103,9 @@ pub(super) async fn run(
     Ok(Exit::of_all(exits))
 }
 
-/// What a project waits for. `is_cut`: the command ended before the limit of the wait.
+/// The cause of a project's wait. `is_cut`: the command ended before the limit of the wait.
 fn say_wait(project: &str, what: &str, cause: &str, is_cut: bool) {
-    let cause = super::terminal::safe(&super::status::first_line(cause));
+    let cause = super::terminal::safe(&status_text::first_line(cause));
     if is_cut {
         return term::say(format!("{project}: waits for the {what}: {cause}"));
     }
@@ -168,8 +168,8 @@ fn report(
         }
         Output::Table => {
             if let [document] = documents {
-                super::terminal::print(super::status::headline(document));
-                term::print(super::status::table(document, super::status::ROWS));
+                super::terminal::print(status_text::headline(document));
+                term::print(status_text::table(document, status_text::ROWS));
             } else {
                 term::print(overview::table(overview));
             }

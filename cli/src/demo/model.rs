@@ -1,5 +1,5 @@
 //! The scripted model of `longhaul demo --agent api`: it writes the prepared solutions, step by
-//! step, from what it sees in its conversation.
+//! step, from its conversation.
 
 use longhaul_model_server::{Answer, Part, Reply, Request};
 use longhaul_workflows::prompt::SUMMARISE;

@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{LineGauge, Widget};
 
 use super::{Project, View, active, estimate};
-use crate::command::terminal::{safe, span, style};
+use crate::terminal::{safe, span, style};
 
 /// A row of the display.
 enum Row<'a> {
@@ -99,7 +99,7 @@ impl View {
     fn total(&self, width: usize, now: DateTime<Utc>) -> Vec<String> {
         let counts: Counts = self.projects.iter().map(|project| project.document.counts).sum();
         let Counts { total, passed, running, .. } = counts;
-        // What a person has to decide, and what continues by itself.
+        // First the decisions of people, then the waits that end by themselves.
         let blocked = counts.blocked + counts.cancelled;
         let waiting = counts.waiting + counts.pending;
         let mut text = String::new();
@@ -147,7 +147,7 @@ impl Project {
         }
         let paused = document.sessions_paused.as_ref();
         if let Some(paused) = paused {
-            spans.push(Span::raw(safe(&crate::command::status::sessions_paused(paused))));
+            spans.push(Span::raw(safe(&crate::status_text::sessions_paused(paused))));
         }
         Line::from(spans)
     }

@@ -23,8 +23,9 @@ impl Durations {
     }
 }
 
-/// The time until the remaining features have passed: their number times the typical duration, divided
-/// by the number of features in progress. `None` without a past feature or without progress.
+/// The time until the remaining features have passed: their number times the typical duration,
+/// divided by the number of features in progress. `None` without a past feature or without
+/// progress.
 pub(super) fn remaining<'a>(
     projects: impl Iterator<Item = (&'a StatusDocument, &'a Durations)> + Clone,
 ) -> Option<TimeDelta> {

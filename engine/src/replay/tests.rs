@@ -1,4 +1,4 @@
-//! Commands against a history: what each gives back, or where it diverges.
+//! Commands against a history: the answer of each, or the divergence.
 
 use std::time::Duration;
 

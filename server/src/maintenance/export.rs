@@ -39,7 +39,7 @@ fn write(
     compress: bool,
     header: Header,
 ) -> Result<Exported, FileError> {
-    let part = Part::beside(file)?;
+    let part = PartialFile::beside(file)?;
     let out = BufWriter::new(part.file.try_clone()?);
     let exported = if compress {
         let encoder = longhaul_storage::bundle::compressed(out)?;
@@ -83,13 +83,13 @@ fn write_to<W: Write>(
 }
 
 /// A temporary target file, removed on drop unless it is kept.
-struct Part {
+struct PartialFile {
     path: PathBuf,
     file: File,
     kept: bool,
 }
 
-impl Part {
+impl PartialFile {
     fn beside(file: &Path) -> std::io::Result<Self> {
         use std::os::unix::fs::OpenOptionsExt;
         let mut name = file.file_name().unwrap_or_default().to_owned();
@@ -111,7 +111,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if !self.kept {
             let _ = std::fs::remove_file(&self.path);

@@ -1,6 +1,6 @@
 //! The points that a run can return to: its sealed steps and its checkpoints.
 
-use longhaul_activities::git::{Keep, Kept};
+use longhaul_activities::git::{StoreCheckpoint, StoredCheckpoint};
 use longhaul_engine::{Event, EventKind, RunId};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::{Checkpoint, FeatureInput, FeatureWorkflow, checkpoints, prefix};
@@ -28,9 +28,9 @@ impl Service {
         let position = origin.segment.last().map_or(0, |event| event.position);
         let project = origin.input.project;
         let feature = origin.input.feature.id;
-        let keep = Keep { project, feature, run: run.clone(), position, note, request };
+        let keep = StoreCheckpoint { project, feature, run: run.clone(), position, note, request };
         match self.git.keep_checkpoint(&keep).await? {
-            Some(Kept { number, commit, .. }) => {
+            Some(StoredCheckpoint { number, commit, .. }) => {
                 let is_open = !origin.last.1.status.is_terminal();
                 Ok(TakenCheckpoint { run, number, commit, is_open })
             }
@@ -80,12 +80,14 @@ impl Service {
         let Some(project) = project_of(segment) else { return rows };
         // A missing checkout has no refs, but the history still exists.
         let kept = self.git.kept_checkpoints(&project, run).await.unwrap_or_default();
-        rows.extend(kept.into_iter().map(|Kept { number, position, at, commit, note }| {
-            let name = format!("checkpoint:{number}");
-            let run = run.clone();
-            let checkpoint = Checkpoint { position, at, commit, session: None, step: note };
-            RewindPoint { run, name, fork: true, rollback: false, checkpoint }
-        }));
+        rows.extend(kept.into_iter().map(
+            |StoredCheckpoint { number, position, at, commit, note }| {
+                let name = format!("checkpoint:{number}");
+                let run = run.clone();
+                let checkpoint = Checkpoint { position, at, commit, session: None, step: note };
+                RewindPoint { run, name, fork: true, rollback: false, checkpoint }
+            },
+        ));
         rows.sort_by_key(|row| row.checkpoint.position);
         rows
     }

@@ -55,13 +55,13 @@ impl Service {
             return Ok(Forked { run, origin: origin.run, asked, position, commit, invalidates });
         }
         let rewinding = self.rewinding.lock().await;
-        self.git.take_back(&rewind_target(&origin, prefix.commit.clone())).await?;
+        self.git.rewind_feature(&rewind_target(&origin, prefix.commit.clone())).await?;
         let run = origin.next.0.clone();
         let commit = prefix.commit.clone();
         let position = prefix.position;
         let committed = self.commit_fork(new_run(&origin, prefix, &fork)).await;
         if matches!(committed, Ok(()) | Err(StoreError::Conflict { .. }))
-            && let Err(failure) = self.git.settle_back(&origin.input.project, &run, true).await
+            && let Err(failure) = self.git.settle_rewind(&origin.input.project, &run, true).await
         {
             tracing::warn!("{failure}");
         }
@@ -128,7 +128,7 @@ impl Service {
     /// The run and its feature.
     pub(crate) async fn origin(&self, run: &RunId) -> Result<ForkOrigin, RequestError> {
         let run = run.clone();
-        let summary = self.known(&run).await?;
+        let summary = self.existing(&run).await?;
         if summary.workflow != FeatureWorkflow::NAME {
             return Err(RequestError::refused(format!(
                 "{run} is a {}, and no run of a feature",

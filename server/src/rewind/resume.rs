@@ -7,8 +7,9 @@ use longhaul_workflows::project::{FeatureView, signal};
 use crate::advice;
 use crate::pruned;
 
+use crate::deliver::Delivered;
 use crate::request::RequestError;
-use crate::service::{Delivered, Service};
+use crate::service::Service;
 
 impl Service {
     /// Starts another run for the feature of a closed run, if the feature is blocked.

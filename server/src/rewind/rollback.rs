@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_activities::files::Projector;
-use longhaul_activities::git::WayBack;
+use longhaul_activities::git::RollbackCheck;
 use longhaul_engine::{Change, Engine, MessageBody, Payload, RunId, Status};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
@@ -26,7 +26,7 @@ use crate::steering::Steer;
 impl Service {
     pub(crate) async fn rollback(&self, asked: RollBack) -> Result<RolledBack, RequestError> {
         let RollBack { project, to, request, dry_run } = asked;
-        let summary = self.known(&project).await?;
+        let summary = self.existing(&project).await?;
         let published = self.store.published(&project).await?;
         let view =
             published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());
@@ -44,10 +44,11 @@ impl Service {
             landed.and_then(|view| view.read::<FeatureView>().ok()).and_then(|view| view.commit);
         let place = ProjectRef { id: project.to_string(), root: view.root.clone() };
         let name = landed.unwrap_or(to);
-        let commit = match self.git.way_back(&place, &view.target, &name, &view.list_file).await? {
-            WayBack::Free(commit) => commit,
-            WayBack::Blocked(reason) => return Err(RequestError::Held { reason }),
-        };
+        let commit =
+            match self.git.check_rollback(&place, &view.target, &name, &view.list_file).await? {
+                RollbackCheck::Free(commit) => commit,
+                RollbackCheck::Blocked(reason) => return Err(RequestError::Held { reason }),
+            };
         if dry_run {
             let features = ProjectView::of(&published);
             let landed = features.backlog.iter().filter_map(|feature| {

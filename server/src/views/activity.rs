@@ -13,7 +13,8 @@ use longhaul_workflows::projection::{RunView, SessionState, SessionView, Transcr
 use longhaul_workflows::settings::Driver;
 use serde::{Deserialize, Serialize};
 
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::service::Service;
 
 /// The bytes at the end of an output file in which the last line is searched.

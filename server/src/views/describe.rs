@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::View;
 use super::list::RunLine;
-use super::names::Latest;
+use super::names::LatestRuns;
 use super::states::Projects;
 use super::usage::UsageSum;
 use crate::head::RunHead;
@@ -139,7 +139,7 @@ impl View<'_> {
     /// The child runs: their ids are below its own.
     async fn children(&self, run: &RunId) -> Result<Vec<RunLine>, StoreError> {
         let below = self.store.runs(&format!("{run}/")).await?;
-        let latest = Latest::of(&below);
+        let latest = LatestRuns::of(&below);
         let mut projects = Projects::default();
         let mut children = Vec::new();
         for (child, summary) in below {

@@ -9,11 +9,10 @@ use longhaul_workflows::projection::{MailboxEntry, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::names::Latest;
+use super::names::LatestRuns;
 use super::states::{Projects, RunState};
 use super::{Header, View, project_and_feature};
-use crate::head::RunHead;
-use crate::steering;
+use crate::head::{self, RunHead};
 
 /// Lists the runs that match all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -156,7 +155,7 @@ impl View<'_> {
     pub(super) async fn list(&self, query: &ListRuns) -> Result<ListDocument, StoreError> {
         let prefix = query.project.as_ref().map_or("", |project| project.as_str());
         let mut runs = self.store.runs(prefix).await?;
-        let latest = Latest::of(&runs);
+        let latest = LatestRuns::of(&runs);
         runs.retain(|(run, summary)| query.matches(run, summary));
         runs.sort_unstable_by(|(a, one), (b, other)| {
             other.started_at.cmp(&one.started_at).then_with(|| a.cmp(b))
@@ -208,7 +207,7 @@ impl View<'_> {
             let head = RunHead::of(self.store, &run).await?;
             pending = head.map(|head| head.pending()).unwrap_or_default();
             awaits_approval = summary.workflow == FeatureWorkflow::NAME
-                && steering::awaited(self.store, &run).await?.is_some();
+                && head::awaited(self.store, &run).await?.is_some();
         }
         let standing = self.standing(&run, &summary, projects).await?;
         Ok(RunLine { awaits_approval, pending, ..RunLine::of(run, summary, standing) })

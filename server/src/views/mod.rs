@@ -26,8 +26,11 @@ use longhaul_workflows::project::ProjectWorkflow;
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
+use crate::service::Service;
 
+pub use crate::request::{Unknown, Unresolved};
 pub use describe::DescribeDocument;
 pub use graph::GraphDocument;
 pub use header::Header;
@@ -146,35 +149,17 @@ impl View<'_> {
     }
 }
 
-/// A name that matches no run, or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unknown {
-    /// The name as given.
-    pub name: String,
-    /// Why it does not resolve.
-    pub why: Unresolved,
-    /// The candidates.
-    pub meant: Vec<String>,
-}
-
-/// Why a name does not resolve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unresolved {
-    /// There is no match.
-    Nothing,
-    /// There are several matches.
-    Several,
-    /// The feature has no run yet.
-    NoRun,
-    /// There is no such project.
-    NoProject,
-}
-
 /// A read view of a log.
 pub struct View<'a> {
     /// The log.
     pub store: &'a dyn RunReader,
     /// The process that runs it.
     pub owner: Owner,
+}
+
+impl Service {
+    /// The read view of the log.
+    pub(crate) fn view(&self) -> View<'_> {
+        View { store: &*self.store, owner: self.owner() }
+    }
 }

@@ -55,9 +55,9 @@ pub(crate) fn project_and_feature(
 }
 
 /// The highest number of the runs of each feature, by the beginning of their ids.
-pub(crate) struct Latest(BTreeMap<String, u64>);
+pub(crate) struct LatestRuns(BTreeMap<String, u64>);
 
-impl Latest {
+impl LatestRuns {
     /// Of these runs.
     pub(crate) fn of(runs: &[(RunId, Summary)]) -> Self {
         let mut latest = BTreeMap::<String, u64>::new();
@@ -95,7 +95,7 @@ impl View<'_> {
         summary: &Summary,
     ) -> Result<Option<RunId>, StoreError> {
         let Some((feature, _)) = numbered(run, summary) else { return Ok(None) };
-        Ok(Latest::of(&self.store.runs(&format!("{feature}/")).await?).after(run, summary))
+        Ok(LatestRuns::of(&self.store.runs(&format!("{feature}/")).await?).after(run, summary))
     }
 
     /// Resolves a name to a run; a feature means its last one.

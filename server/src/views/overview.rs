@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::View;
 use super::usage::{ShowUsage, UsageBy, UsageDocument};
-use crate::request::{RequestError, request};
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::status::{self, Counts, StatusDocument};
 use longhaul_activities::prices::Prices;
 

@@ -32,7 +32,7 @@ pub struct ShowSession(pub Name);
 pub struct ShowHandoff(pub Name);
 
 /// A session in the log.
-pub(super) struct Found {
+pub(super) struct FoundSession {
     pub(super) run: RunId,
     pub(super) summary: Summary,
     pub(super) view: SessionView,
@@ -41,7 +41,7 @@ pub(super) struct Found {
 impl View<'_> {
     /// Resolves the name of a session: its id or a unique part of it, or a feature or its run,
     /// which mean the last session.
-    pub(super) async fn session(&self, name: &Name) -> Result<Found, RequestError> {
+    pub(super) async fn session(&self, name: &Name) -> Result<FoundSession, RequestError> {
         let (run, number) = match self.run_of(name).await {
             Ok(run) => (run, None),
             Err(error) => {
@@ -54,7 +54,7 @@ impl View<'_> {
                 (run, Some(number))
             }
         };
-        let summary = self.known(&run).await?;
+        let summary = self.existing(&run).await?;
         if let Some(at) = pruned::at(&summary) {
             return Err(RequestError::refused(pruned::refusal(&run, &at)));
         }
@@ -67,9 +67,9 @@ impl View<'_> {
         }
     }
 
-    async fn session_of(&self, run: RunId, summary: Summary) -> Result<Found, StoreError> {
+    async fn session_of(&self, run: RunId, summary: Summary) -> Result<FoundSession, StoreError> {
         let view = SessionView::of(&self.store.read(&run, 0).await?);
-        Ok(Found { run, summary, view })
+        Ok(FoundSession { run, summary, view })
     }
 
     /// The view of a run of a feature, with the attempts of its agents.
@@ -86,7 +86,11 @@ impl View<'_> {
     }
 
     /// A session of a feature run: the one with this number, else the last one.
-    async fn of_feature(&self, run: RunId, number: Option<u32>) -> Result<Found, RequestError> {
+    async fn of_feature(
+        &self,
+        run: RunId,
+        number: Option<u32>,
+    ) -> Result<FoundSession, RequestError> {
         let view = RunView::of(&self.store.read(&run, 0).await?);
         let is_meant = |session: &&Session| number.is_none_or(|number| session.number == number);
         let session = view.sessions.iter().rev().find(is_meant).and_then(Session::run);
@@ -96,11 +100,11 @@ impl View<'_> {
                 None => format!("run {run} has had no session yet"),
             }));
         };
-        let summary = self.known(&session).await?;
+        let summary = self.existing(&session).await?;
         Ok(self.session_of(session, summary).await?)
     }
 
-    pub(super) async fn known(&self, run: &RunId) -> Result<Summary, StoreError> {
+    pub(super) async fn existing(&self, run: &RunId) -> Result<Summary, StoreError> {
         self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::View;
 use super::list::RunLine;
-use super::names::Latest;
+use super::names::LatestRuns;
 use super::states::Projects;
 
 /// A run and its descendants in the order of their start; each run follows its parent.
@@ -43,7 +43,7 @@ impl View<'_> {
             self.store.summary(root).await?.ok_or_else(|| StoreError::UnknownRun(root.clone()))?;
         let mut families = Families::new();
         let below = self.store.runs(&format!("{root}/")).await?;
-        let latest = Latest::of(&below);
+        let latest = LatestRuns::of(&below);
         for (run, summary) in below {
             if let Some(parent) = summary.parent.clone() {
                 families.entry(parent).or_default().push((run, summary));

@@ -1,7 +1,7 @@
 //! The ledger of turns, tokens and cost, folded from events.
 //!
-//! Each token is counted once, in the history of a session run: at the answer of a model call, or in
-//! what another agent than the built-in one states.
+//! Each token is counted once, in the history of a session run: at the answer of a model call, or
+//! in the report of another agent than the built-in one.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Name, View, project_and_feature};
+use crate::perform::request;
 use crate::pruned;
-use crate::request::{RequestError, request};
+use crate::request::RequestError;
 
 /// The ledger of all projects, or of the runs that a name covers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -43,8 +44,8 @@ pub enum UsageBy {
     Day,
     /// A provider of models; the driver of an agent that is a program.
     Provider,
-    /// A label of the run or of its project: `KEY=VALUE`. Usage without labels is in the row `none`,
-    /// and that with several is in the row of each.
+    /// A label of the run or of its project: `KEY=VALUE`. Usage without labels is in the row
+    /// `none`, and that with several is in the row of each.
     Label,
 }
 
@@ -104,7 +105,7 @@ request!(ShowUsage, "usage" -> UsageDocument, |self, service| {
 });
 
 impl View<'_> {
-    /// What the sessions of a run have used; `None` if none of it was counted.
+    /// The use of the sessions of a run; `None` if nothing was counted.
     pub(super) async fn used_by(
         &self,
         run: &RunId,
@@ -150,7 +151,8 @@ impl View<'_> {
 }
 
 impl View<'_> {
-    /// The labels of a run and of those above it, as `KEY=VALUE`. The nearest value of a key counts.
+    /// The labels of a run and of those above it, as `KEY=VALUE`. The nearest value of a key
+    /// counts.
     async fn labels_of(&self, run: &RunId) -> Result<Vec<String>, RequestError> {
         let mut labels = BTreeMap::new();
         let mut path = Some(run.as_str());
@@ -207,8 +209,8 @@ impl UsageSum {
     }
 }
 
-/// The uses of models in the history of a session run. A command states neither turns nor tokens nor
-/// cost.
+/// The uses of models in the history of a session run. A command states neither turns nor tokens
+/// nor cost.
 fn of_session(events: &[Event]) -> Vec<Entry> {
     let answers = SessionView::of(events).uses.into_iter().map(|answer| Entry {
         at: answer.at,

@@ -17,7 +17,7 @@ use crate::snapshot::Records;
 #[derive(Debug, Default)]
 pub(super) struct Children {
     awaited: Vec<Awaited>,
-    ended: HashMap<RunId, Ended>,
+    ended: HashMap<RunId, ChildOutcome>,
 }
 
 /// A child whose outcome is neither recorded nor in the mailbox of its parent.
@@ -31,7 +31,7 @@ struct Awaited {
 
 /// The outcome of a run.
 #[derive(Debug)]
-struct Ended {
+struct ChildOutcome {
     parent: Option<RunId>,
     at: DateTime<Utc>,
     outcome: Outcome,
@@ -50,13 +50,15 @@ impl Children {
         } else if let Some(Event { at, kind, .. }) = events.last()
             && let Some(outcome) = kind.outcome()
         {
-            self.ended
-                .insert(run.clone(), Ended { parent: summary.parent.clone(), at: *at, outcome });
+            self.ended.insert(
+                run.clone(),
+                ChildOutcome { parent: summary.parent.clone(), at: *at, outcome },
+            );
         }
     }
 }
 
-impl Ended {
+impl ChildOutcome {
     /// Whether the engine has delivered this outcome to the waiting run: to the parent, or to a run
     /// that joined a finished child.
     fn was_delivered_to(&self, awaited: &Awaited) -> bool {
@@ -110,7 +112,7 @@ impl Findings {
             let delivered =
                 ended.get(&awaited.child).filter(|ended| ended.was_delivered_to(&awaited));
             let Awaited { parent, child, start } = awaited;
-            if let Some(Ended { at, outcome, .. }) = delivered {
+            if let Some(ChildOutcome { at, outcome, .. }) = delivered {
                 let what = format!("the outcome of {child}");
                 let outcome = outcome.clone();
                 let body = MessageBody::ChildEnded { run: child, outcome };

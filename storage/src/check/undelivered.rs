@@ -26,13 +26,13 @@ pub(super) struct Undelivered {
 /// The messages between runs, from the histories.
 #[derive(Debug, Default)]
 pub(super) struct MessageIndex {
-    sent: Vec<Sent>,
+    sent: Vec<SentMessage>,
     receivers: HashMap<RunId, Receiver>,
 }
 
 /// A message that a run has sent.
 #[derive(Debug)]
-struct Sent {
+struct SentMessage {
     from: RunId,
     name: String,
     delivery: Delivery,
@@ -76,7 +76,7 @@ impl MessageIndex {
             if let EventKind::SignalSent { to, name, payload, .. } = &event.kind {
                 let body = MessageBody::sent(name, payload, run);
                 let delivery = Delivery { to: to.clone(), at: event.at, body };
-                self.sent.push(Sent { from: run.clone(), name: name.clone(), delivery });
+                self.sent.push(SentMessage { from: run.clone(), name: name.clone(), delivery });
             }
         }
         if summary.status.is_terminal() {
@@ -113,7 +113,7 @@ impl Receiver {
         }
     }
 
-    fn lacks(&self, sent: &Sent) -> bool {
+    fn lacks(&self, sent: &SentMessage) -> bool {
         let Delivery { at, body, .. } = &sent.delivery;
         let is_there = match body {
             MessageBody::Cancel(asked) => {
@@ -133,7 +133,7 @@ impl Findings {
         let sent = sent
             .into_iter()
             .filter(|sent| receivers.get(&sent.delivery.to).is_some_and(|to| to.lacks(sent)));
-        let signals = sent.map(|Sent { from, name, delivery }| Undelivered {
+        let signals = sent.map(|SentMessage { from, name, delivery }| Undelivered {
             what: format!("the message `{name}` of {from}"),
             delivery,
         });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_engine::StoreError;
 
-use super::segment::{Head, LENGTH, Nothing, Segment};
+use super::segment::{EmptySegment, Head, LENGTH, Segment};
 
 /// sled's file.
 #[derive(Debug)]
@@ -37,7 +37,10 @@ impl SledFile {
         Ok(Head::read(&self.bytes(start, Head::LENGTH)?))
     }
 
-    pub(super) fn segment(&mut self, start: u64) -> Result<Result<Segment, Nothing>, StoreError> {
+    pub(super) fn segment(
+        &mut self,
+        start: u64,
+    ) -> Result<Result<Segment, EmptySegment>, StoreError> {
         Ok(Segment::new(start, self.bytes(start, LENGTH)?))
     }
 

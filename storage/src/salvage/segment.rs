@@ -79,19 +79,19 @@ pub(super) struct Segment {
 
 /// A segment without any message.
 #[derive(Debug)]
-pub(super) struct Nothing {
+pub(super) struct EmptySegment {
     /// Whether it holds data nevertheless.
     pub(super) is_used: bool,
 }
 
 impl Segment {
     /// The segment that begins at byte `start` of the file.
-    pub(super) fn new(start: u64, bytes: Vec<u8>) -> Result<Self, Nothing> {
+    pub(super) fn new(start: u64, bytes: Vec<u8>) -> Result<Self, EmptySegment> {
         let whole = |at| message(&bytes, at).filter(|message| message.is_whole);
         let used = used(&bytes);
         match (HEAD..used).find_map(whole).map(|message| message.segment) {
             Some(number) => Ok(Self { start, number, bytes, used }),
-            None => Err(Nothing { is_used: used > 0 }),
+            None => Err(EmptySegment { is_used: used > 0 }),
         }
     }
 

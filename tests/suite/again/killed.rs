@@ -51,7 +51,7 @@ fn a_fork_that_dies_before_its_run_is_there_is_undone_by_the_next_life() {
     };
     // All that a fork does before it writes to the log.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(GitHandlers::new(world.longhaul.home()).take_back(&input)).unwrap();
+    runtime.block_on(GitHandlers::new(world.longhaul.home()).rewind_feature(&input)).unwrap();
     assert_ne!(world.project.git(&["rev-parse", "longhaul/parser"]), tip);
     world.run().exits(1);
     assert_eq!(world.project.git(&["rev-parse", "longhaul/parser"]), tip);

@@ -1,7 +1,9 @@
 //! Errors of feature graphs, with place and remedy.
 
 use super::feature::FeatureId;
-use super::graph::Cycle;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::Serialize;
 
 /// Why a feature graph was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,4 +86,15 @@ fn path(ids: &[FeatureId]) -> String {
     let head = &ids[..12];
     let tail = &ids[ids.len() - 8..];
     format!("{} -> ({} more) -> {}", joined(head), ids.len() - 20, joined(tail))
+}
+
+/// A dependency cycle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cycle {
+    /// Each feature depends on the next one; the first one is also the last one.
+    pub path: Vec<FeatureId>,
+    /// The feature that could lose a dependency.
+    pub without_in: FeatureId,
+    /// That dependency. The list is acyclic without these dependencies of all cycles.
+    pub without: FeatureId,
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::error::BacklogError;
 use super::feature::{Feature, FeatureId};
 
-pub use cycles::{Cycle, cycles};
+pub use cycles::cycles;
 pub use update::Changes;
 
 /// The state of a feature, as set by the owner of the backlog.
@@ -68,8 +68,8 @@ impl Counts {
 ///
 /// let id = |text: &str| FeatureId::new(text).unwrap();
 /// let schema = Feature::new(id("schema"), "Tables for users");
-/// let login = Feature { depends_on: vec![id("schema")], priority: 9, ..Feature::new(id("login"), "Login") };
-/// let mut backlog = Backlog::new(vec![login, schema])?;
+/// let login = Feature { depends_on: vec![id("schema")], priority: 9, ..Feature::new(id("login"),
+/// "Login") }; let mut backlog = Backlog::new(vec![login, schema])?;
 ///
 /// assert_eq!(backlog.start_next(), Some(id("schema")));
 /// assert_eq!(backlog.start_next(), None, "login waits");

@@ -7,6 +7,6 @@ pub mod error;
 pub mod feature;
 pub mod graph;
 
-pub use error::BacklogError;
+pub use error::{BacklogError, Cycle};
 pub use feature::{Check, Feature, FeatureId, FeatureStatus, InvalidFeatureId};
-pub use graph::{Backlog, Changes, Counts, Cycle, FeatureState, cycles};
+pub use graph::{Backlog, Changes, Counts, FeatureState, cycles};

@@ -31,7 +31,7 @@ activity! {
 }
 
 activity! {
-    /// Reads what a cancelled session of a known agent has used until its last answer. The cost is
+    /// Reads the use of a cancelled session of a known agent until its last answer. The cost is
     /// that of the prices now, if the agent does not state it.
     ReadUse = "read_use": SessionInput => Resources, super::git_policy()
 }
@@ -90,7 +90,7 @@ pub struct SessionInput {
     pub feedback: Feedback,
     /// The agent program, and its limits.
     pub agent: AgentSettings,
-    /// What the session may use.
+    /// The resources that the session may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available: Option<Resources>,
     /// The directory of held-out checks, hidden from the agent.
@@ -167,7 +167,7 @@ impl SessionEnding {
 pub struct SessionReport {
     /// How it ended.
     pub ending: SessionEnding,
-    /// What the agent left in its notes file, at most 64 KiB.
+    /// The agent's notes file at the end, at most 64 KiB.
     pub notes: String,
     /// Why its notes file was not read, if it is not a regular file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -192,4 +192,29 @@ pub struct SessionReport {
     /// Facts about the agent, if its driver reads its events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentFacts>,
+}
+
+impl SessionReport {
+    /// The resources that the session used.
+    pub fn used(&self) -> Resources {
+        let facts = self.agent.as_ref();
+        let active = facts.and_then(|facts| facts.active_ms);
+        Resources {
+            turns: facts.and_then(|facts| facts.turns).unwrap_or_default(),
+            tokens: facts.map_or(0, |facts| facts.usage.fresh()),
+            cost_micros: facts.and_then(|facts| facts.cost_micros).unwrap_or_default(),
+            time_ms: active.unwrap_or(self.duration_ms),
+        }
+    }
+
+    /// Whether the agent could work at all: it was found, and it is logged in.
+    pub(crate) fn has_working_agent(&self) -> bool {
+        match &self.ending {
+            SessionEnding::NotStarted { .. } => false,
+            SessionEnding::Failed { lacks_command, .. } => {
+                !lacks_command && !self.agent.as_ref().is_some_and(|it| it.outcome.needs_person())
+            }
+            _ => true,
+        }
+    }
 }

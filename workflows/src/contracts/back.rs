@@ -14,7 +14,7 @@ activity! {
     /// tip stays under `refs/longhaul/rolled-back/<at>`, work waiting on `longhaul/next` under
     /// `<at>-next`. Work trees based on undone commits are closed, and their commits kept as those
     /// of their runs. Terminal if the checkout has changes.
-    RollBack = "roll_back": RollBackInput => WentBack, git_policy()
+    RollBack = "roll_back": RollBackInput => RolledBack, git_policy()
 }
 
 /// Input of [`RollBack`].
@@ -38,7 +38,7 @@ pub struct RollBackInput {
 
 /// Output of [`RollBack`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WentBack {
+pub struct RolledBack {
     /// The previous tip of the target.
     pub from: String,
     /// The ref that keeps it.

@@ -141,12 +141,12 @@ pub struct Evidence {
     /// Whether it is the set-up script of the project, without which checks prove little.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_setup: bool,
-    /// What it lacks and an agent cannot provide. Only sought before any work.
+    /// Missing prerequisites that an agent cannot provide. Only sought before any work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<UnmetNeed>,
 }
 
-/// What a check needs and an agent cannot provide.
+/// A missing prerequisite of a check that an agent cannot provide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "lacks", rename_all = "snake_case")]
 pub enum UnmetNeed {
@@ -177,7 +177,7 @@ impl Evidence {
         self.exit_code == Some(0)
     }
 
-    /// What it is, for people: the check or the set-up script.
+    /// Its kind, for people: the check or the set-up script.
     pub fn subject(&self) -> String {
         if self.is_setup {
             return "the set-up script".into();

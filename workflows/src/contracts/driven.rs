@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::resources::Resources;
 use crate::settings::is_default;
 
-use super::{SessionEnding, SessionReport, Usage};
+use super::Usage;
 
 /// Facts about the agent of a session. A command has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,38 +143,13 @@ impl WindowUse {
 }
 
 impl AgentProgress {
-    /// What the session has used so far.
+    /// The resources that the session has used so far.
     pub fn used(&self) -> Resources {
         Resources {
             turns: self.turns.unwrap_or_default(),
             tokens: self.usage.fresh(),
             cost_micros: self.cost_micros.unwrap_or_default(),
             time_ms: self.active_ms,
-        }
-    }
-}
-
-impl SessionReport {
-    /// What the session used.
-    pub fn used(&self) -> Resources {
-        let facts = self.agent.as_ref();
-        let active = facts.and_then(|facts| facts.active_ms);
-        Resources {
-            turns: facts.and_then(|facts| facts.turns).unwrap_or_default(),
-            tokens: facts.map_or(0, |facts| facts.usage.fresh()),
-            cost_micros: facts.and_then(|facts| facts.cost_micros).unwrap_or_default(),
-            time_ms: active.unwrap_or(self.duration_ms),
-        }
-    }
-
-    /// Whether the agent could work at all: it was found, and it is logged in.
-    pub(crate) fn has_working_agent(&self) -> bool {
-        match &self.ending {
-            SessionEnding::NotStarted { .. } => false,
-            SessionEnding::Failed { lacks_command, .. } => {
-                !lacks_command && !self.agent.as_ref().is_some_and(|it| it.outcome.needs_person())
-            }
-            _ => true,
         }
     }
 }

@@ -277,8 +277,8 @@ pub struct Landed {
     pub target_commit: String,
     /// Why finished work waits on `longhaul/next`; `None`: none waits.
     pub waits_on_next: Option<String>,
-    /// Whether the target and `longhaul/next` have both moved, and can be merged without a conflict.
-    /// No gate has passed on that merge.
+    /// Whether the target and `longhaul/next` have both moved, and can be merged without a
+    /// conflict. No gate has passed on that merge.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub can_merge: bool,
     /// Branches moved by other programs.

@@ -38,7 +38,7 @@ mod session;
 mod tool;
 
 pub use agent::{ReadUse, RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
-pub use back::{RollBack, RollBackInput, WentBack};
+pub use back::{RollBack, RollBackInput, RolledBack};
 pub use checks::{
     CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput,
     SetupReport, UnmetNeed,
@@ -58,7 +58,8 @@ pub use model::{
 pub use outside::OutsideChange;
 pub use project::{LoadBacklog, LoadInput, LoadedBacklog, ProjectRef};
 pub use session::{
-    BeginInput, BeginSession, Begun, EndInput, EndSession, Ended, Handoff, Summary, Texts,
+    BeginInput, BeginSession, EndInput, EndSession, Handoff, PromptTexts, SessionBegin, SessionEnd,
+    Summary,
 };
 pub use tool::{HookEvent, HookInput, HookOutcome, RunHook, ToolOutcome, ToolUse, UseTool};
 

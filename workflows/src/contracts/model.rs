@@ -1,7 +1,7 @@
 //! A model call: one request and its answer.
 //!
 //! A conversation is a chain of messages, each named by the digest of itself and all before it. A
-//! call names the chain so far by its head and carries only what is new, so a conversation of N
+//! call names the chain so far by its head and carries only its new part, so a conversation of N
 //! turns takes O(N) bytes of log. The handler keeps the chains it has seen as files. They are a
 //! cache: if a head is missing, the call fails with [`CallModel::UNKNOWN_HEAD`], and the workflow
 //! sends the whole conversation, which it has from the log.
@@ -72,7 +72,8 @@ pub struct ModelCall {
     pub model: String,
     /// The context window in tokens.
     pub window: u64,
-    /// The head of the chain that `new` continues; `None`: `new` begins with the [`Message::Start`].
+    /// The head of the chain that `new` continues; `None`: `new` begins with the
+    /// [`Message::Start`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// The messages since then.
@@ -83,8 +84,8 @@ pub struct ModelCall {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Message {
-    /// The begin of a conversation: what every request repeats first, so that the provider can
-    /// cache it.
+    /// The begin of a conversation: the part that every request repeats first, so that the provider
+    /// can cache it.
     Start {
         /// The system prompt.
         system: String,
@@ -147,7 +148,7 @@ pub struct ToolCall {
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its effect.
     pub description: String,
     /// The JSON Schema of its arguments, as text.
     pub schema: String,

@@ -1,4 +1,4 @@
-//! A session of the built-in agent: its beginning, its end, and what it leaves for the next.
+//! A session of the built-in agent: its beginning, its end, and its notes for the next.
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
@@ -10,7 +10,7 @@ use super::{SessionEnding, SessionInput, ToolSpec, git_policy};
 activity! {
     /// Prepares a session: ends leftovers of an earlier attempt, writes the session's files, and
     /// words its prompts.
-    BeginSession = "begin_session": BeginInput => Begun, git_policy()
+    BeginSession = "begin_session": BeginInput => SessionBegin, git_policy()
 }
 
 /// Input of [`BeginSession`].
@@ -28,21 +28,21 @@ pub struct BeginInput {
 
 /// Output of [`BeginSession`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct SessionBegin {
     /// The work of the run has landed already, so no agent is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<SessionEnding>,
     /// The level of the sandbox: `bubblewrap`, `landlock` or `none`.
     pub sandbox: String,
     /// The texts for the model.
-    pub texts: Texts,
+    pub texts: PromptTexts,
     /// The tools.
     pub tools: Vec<ToolSpec>,
 }
 
 /// The texts for a model. They are recorded, so a better text does not make a run diverge.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Texts {
+pub struct PromptTexts {
     /// The system prompt.
     pub system: String,
     /// The first message.
@@ -59,7 +59,7 @@ pub struct Texts {
 
 activity! {
     /// Makes the files of a session durable, and writes its transcript and its record.
-    EndSession = "end_session": EndInput => Ended, git_policy()
+    EndSession = "end_session": EndInput => SessionEnd, git_policy()
 }
 
 /// Input of [`EndSession`].
@@ -74,8 +74,8 @@ pub struct EndInput {
 
 /// Output of [`EndSession`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
-    /// What programs of the session left in the notes file, at most 64 KiB.
+pub struct SessionEnd {
+    /// The notes file as programs of the session left it, at most 64 KiB.
     pub notes: String,
 }
 

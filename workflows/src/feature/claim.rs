@@ -10,8 +10,9 @@ use crate::contracts::{
     SessionReason, TipInput,
 };
 
-use super::merge_lease::{self, MergeLease};
-use super::{Stage, Work, notice, retry};
+use super::merge_lease;
+use super::messages::MergeLease;
+use super::{Stage, Work, notice, tree};
 
 /// A confirmed claim.
 pub(super) struct ConfirmedClaim {
@@ -67,7 +68,7 @@ pub(super) async fn gates_on_found(
         return Ok(None);
     }
     work.take_found(&found);
-    retry::gates(context, work).await
+    tree::gates(context, work).await
 }
 
 /// Removes the work tree and the branch of the feature; its commits are kept. A request to cancel
@@ -75,7 +76,7 @@ pub(super) async fn gates_on_found(
 pub(super) async fn close(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
     let close =
         CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
-    retry::to_its_end::<CloseWorktree>(context, close).await.map(drop)
+    tree::to_its_end::<CloseWorktree>(context, close).await.map(drop)
 }
 
 impl Work {

@@ -5,46 +5,12 @@
 //! (see `project::queue`).
 
 use longhaul_engine::{Context, ContextExt, Received, Stop};
-use serde::{Deserialize, Serialize};
 
-use crate::backlog::{Check, FeatureId};
-use crate::contracts::{Land, Landed, PassMark};
+use crate::contracts::{Land, Landed};
 
 use super::Work;
-
-/// The signal `merge_request`: a feature requests the merge lease.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MergeRequest {
-    /// The feature.
-    pub feature: FeatureId,
-    /// The files that its work changes.
-    pub files: Vec<String>,
-}
-
-/// The signal `merge_lease`: the feature may merge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MergeLease {
-    /// The checks of finished features that the merge could break.
-    pub regression: Vec<Check>,
-    /// The integration work tree, exclusive to this run until it returns the lease or ends.
-    pub tree: u32,
-    /// The features that its commit marks in the list.
-    #[serde(default, skip_serializing_if = "PassMark::is_own")]
-    pub mark: PassMark,
-}
-
-impl MergeRequest {
-    /// The name of the signal.
-    pub const SIGNAL: &'static str = "merge_request";
-}
-
-impl MergeLease {
-    /// The name of the signal that grants the lease.
-    pub const GRANTED: &'static str = "merge_lease";
-    /// The name of the signal that returns the lease without a merge. Its content is the feature's
-    /// id.
-    pub const RELEASED: &'static str = "merge_lease_released";
-}
+use super::messages::MergeLease;
+use super::messages::MergeRequest;
 
 /// Requests the lease and waits for it. Only the project grants it.
 pub(super) async fn acquire(

@@ -27,7 +27,7 @@ pub(super) async fn checks(
 }
 
 /// Why no session can succeed on a base without any work: its set-up fails, or a check of the
-/// feature cannot be run. An agent would be paid for what a person has to correct.
+/// feature cannot be run. An agent would be paid although only a person can correct it.
 pub(super) async fn unready(
     context: &mut dyn Context,
     work: &mut Work,

@@ -35,7 +35,7 @@ pub struct FeatureInput {
     /// a session is paid. For unfinished work, passing gates may prove too little.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub called_done: bool,
-    /// What earlier runs have used that this one continues.
+    /// The resources used by earlier runs that this one continues.
     #[serde(default, skip_serializing_if = "Resources::is_zero")]
     pub used: Resources,
 }
@@ -60,7 +60,7 @@ pub struct FeatureProgress {
     pub failed_gates: u32,
     /// How often the work conflicted.
     pub conflicts: u32,
-    /// What earlier runs have used that this one continues.
+    /// The resources used by earlier runs that this one continues.
     #[serde(default, skip_serializing_if = "Resources::is_zero")]
     pub before: Resources,
     /// Answers of the model, if they are counted.
@@ -99,7 +99,7 @@ impl FeatureProgress {
         self.stage.as_ref().map(Stage::to_string)
     }
 
-    /// What its sessions have used, with those of the earlier runs that it continues.
+    /// The resources used by its sessions, and by the earlier runs that it continues.
     pub(crate) fn used(&self) -> Resources {
         let mut used = Resources {
             turns: self.turns,

@@ -1,14 +1,17 @@
 //! Another session, unless the current target suffices: it is merged in first, and a session is
 //! paid only if the checks still fail.
 
-use longhaul_engine::{Activity, Context, ContextExt, Stop};
+use longhaul_engine::{Context, ContextExt, Stop};
 
-use crate::contracts::{
-    Problem, RefreshWorktree, RunSetup, Seal, SessionEnding, SessionReason, SessionReport,
-};
+use crate::contracts::{Problem, Seal, SessionEnding, SessionReason, SessionReport};
 
-use super::admission::{self, SessionPermit, SessionResult};
+use super::admission;
 use super::hosted::{self, Hosting};
+use super::messages::{SessionPermit, SessionResult};
+use super::tree::baseline;
+use super::tree::gates;
+use super::tree::refresh;
+use super::tree::to_its_end;
 use super::{Stage, Work, claim, notice};
 
 /// The result of a try.
@@ -26,45 +29,6 @@ pub(super) enum Try {
         /// Why finished work waits on `longhaul/next`, if it does.
         waits_on_next: Option<String>,
     },
-}
-
-/// Sets the work tree up and runs the baseline on its commit.
-pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
-    work.enter(context, Stage::SetUp).await?;
-    let setup = context.call::<RunSetup>(work.setup()).await?;
-    let baseline = work.baseline(&work.commit);
-    let baseline = notice::checks(context, work, baseline).await?;
-    work.take_baseline(setup.failed().or(baseline.failed()));
-    Ok(())
-}
-
-/// Merges the target into the work tree. Returns whether the branch moved.
-pub(super) async fn refresh(context: &mut dyn Context, work: &mut Work) -> Result<bool, Stop> {
-    let refreshed = context.call::<RefreshWorktree>(work.refresh()).await?;
-    Ok(work.take_refreshed(refreshed))
-}
-
-/// Runs the gates without a session; returns the commit on which they passed. Their failure counts
-/// towards no limit.
-pub(super) async fn gates(
-    context: &mut dyn Context,
-    work: &mut Work,
-) -> Result<Option<String>, Stop> {
-    work.enter(context, Stage::Gates).await?;
-    let worktree = work.worktree.clone();
-    let commit = work.commit.clone();
-    let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
-    if let Some(failed) = setup.failed() {
-        work.tell_failed_gate(failed);
-        return Ok(None);
-    }
-    let gates = work.gates(&commit);
-    let gates = notice::checks(context, work, gates).await?;
-    if let Some(failed) = gates.failed() {
-        work.tell_failed_gate(failed);
-        return Ok(None);
-    }
-    Ok(Some(commit))
 }
 
 /// Makes one more try: within the limits, with the permission of the project, and on the current
@@ -227,16 +191,5 @@ async fn cut_off(
         }
         (Ok(_) | Err(Stop::Failed(_)), _) => Stop::Cancelled,
         (Err(stop), _) => stop,
-    }
-}
-
-/// Calls an activity, and once more if the run is cancelled meanwhile; returns whether it was.
-pub(super) async fn to_its_end<A: Activity<Input: Clone>>(
-    context: &mut dyn Context,
-    input: A::Input,
-) -> Result<(A::Output, bool), Stop> {
-    match context.call::<A>(input.clone()).await {
-        Err(Stop::Cancelled) => Ok((context.call::<A>(input).await?, true)),
-        output => Ok((output?, false)),
     }
 }

@@ -46,9 +46,9 @@ pub(super) struct Work {
     pub(super) unchanged: u32,
     /// The run of the granted session, until it begins.
     pub(super) granted: Option<RunId>,
-    /// What that session may use.
+    /// The resources that this session may use.
     pub(super) available: Resources,
-    /// What the sessions of this grant have used.
+    /// The resources that the sessions of this grant have used.
     pub(super) used: Resources,
     /// The resource at its limit.
     pub(super) over_limit: Option<Resource>,
@@ -166,10 +166,7 @@ impl Work {
         commit: &str,
         lease: &MergeLease,
     ) -> ChecksInput {
-        let mut checks = self.own_checks();
-        add(&mut checks, &self.input.settings.baseline);
-        add(&mut checks, &lease.regression);
-        ChecksInput { repeat: true, ..self.checks(worktree, commit, checks) }
+        ChecksInput { repeat: true, ..self.merged_gates(worktree, commit, lease) }
     }
 
     /// The gates on the merged result: the feature's own, the baseline, and those of finished
@@ -383,7 +380,7 @@ impl Work {
         self.used += used;
     }
 
-    /// What further sessions may use, by the limits of the feature.
+    /// The resources that further sessions may use, by the limits of the feature.
     fn left(&self) -> Resources {
         self.input.settings.limits.resources().minus(self.progress.used())
     }

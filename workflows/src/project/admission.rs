@@ -6,55 +6,23 @@
 //! parallel` features have sessions; and an agent with an outage gets none ([`super::breaker`]). A
 //! feature held back by the first two rules frees its slot.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Context, ContextExt, Received, RunId, Stop};
-use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
 use crate::feature::{SessionEnded, SessionPermit, SessionRequest, SessionResult};
 use crate::resources::Resource;
+use crate::resources::Resources;
+use crate::session::SessionUsed;
 use crate::settings::AgentSettings;
 
+use super::admissions::OpenRequest;
 use super::breaker::{self, Breaker, FailedSession, SessionsPaused};
-use super::conflicts::{Claim, Conflicts};
-use super::ledger::{self, UsageLedger};
-use super::repair::{self, Repair};
+use super::ledger;
+use super::repair::{self};
 use super::state::ProjectRun;
-
-/// The admission state: slots, open requests, and the reasons for waiting.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Admissions {
-    /// Open requests, oldest first.
-    waiting: VecDeque<OpenRequest>,
-    /// The features with a slot: at most `[project] parallel`.
-    places: BTreeSet<FeatureId>,
-    /// Why features wait, as a clause without a subject.
-    pub(super) reasons: BTreeMap<FeatureId, String>,
-    /// The features that freed their slot.
-    aside: BTreeSet<FeatureId>,
-    /// Counts the possible moves of the target.
-    moves: u64,
-    pub(super) repair: Repair,
-    pub(super) conflicts: Conflicts,
-    /// The breakers, by agent command.
-    breakers: BTreeMap<String, Breaker>,
-    pub(super) ledger: UsageLedger,
-    /// Why no session begins.
-    pub(super) paused: Option<SessionsPaused>,
-}
-
-/// An open request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct OpenRequest {
-    feature: FeatureId,
-    request: SessionRequest,
-    /// The claim of a session that resolves a conflict.
-    claim: Option<Claim>,
-    /// The count of target moves when it came.
-    moves: u64,
-}
 
 /// The decision on a request.
 enum Decision {
@@ -74,62 +42,6 @@ fn wait(why: String, aside: bool) -> Decision {
 /// The id of a session of a run.
 fn session_of(run: &RunId, number: u32) -> Option<RunId> {
     RunId::new(format!("{run}/{number}")).ok()
-}
-
-impl Admissions {
-    /// The run of a feature is over, or is replaced.
-    pub(super) fn leave(&mut self, feature: &FeatureId) {
-        self.waiting.retain(|waiting| waiting.feature != *feature);
-        self.places.remove(feature);
-        self.conflicts.leave(feature);
-        self.ledger.leave(feature);
-        self.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
-    }
-
-    /// A feature was started: it takes a slot.
-    pub(super) fn begin(&mut self, feature: &FeatureId) {
-        self.restart(feature);
-        self.places.insert(feature.clone());
-    }
-
-    /// A feature has a new run.
-    pub(super) fn restart(&mut self, feature: &FeatureId) {
-        self.breakers.values_mut().for_each(|breaker| breaker.forget(feature));
-    }
-
-    /// A feature has passed: the target has moved.
-    pub(super) fn pass(&mut self, feature: &FeatureId) {
-        self.conflicts.forget(feature);
-        self.moves += 1;
-    }
-
-    /// A person resumes the project: agents are probed at once, and a broken baseline is retried.
-    pub(super) fn hurry(&mut self) {
-        self.moves += 1;
-        self.breakers.values_mut().for_each(Breaker::hurry);
-    }
-
-    /// The time of the next probe of an agent.
-    fn due(&self) -> Option<DateTime<Utc>> {
-        self.paused.as_ref()?.until
-    }
-
-    fn breaker(&mut self, agent: &[String]) -> &mut Breaker {
-        self.breakers.entry(agent.join(" ")).or_default()
-    }
-
-    /// The features with any state here.
-    fn features(&self) -> impl Iterator<Item = &FeatureId> {
-        let waiting = self.waiting.iter().map(|waiting| &waiting.feature);
-        let probes = self.breakers.values().filter_map(Breaker::probe);
-        let others =
-            self.places.iter().chain(self.reasons.keys()).chain(self.conflicts.resolving());
-        waiting.chain(probes).chain(others).chain(self.repair.repairer())
-    }
-
-    fn claims(&self) -> impl Iterator<Item = &Claim> {
-        self.waiting.iter().filter_map(|waiting| waiting.claim.as_ref())
-    }
 }
 
 impl ProjectRun {
@@ -467,6 +379,36 @@ impl ProjectRun {
         self.admissions.repair.end(feature, state.as_ref());
         if state == Some(FeatureState::Passed) {
             self.admissions.pass(feature);
+        }
+    }
+}
+
+impl ProjectRun {
+    /// Counts the use of a session of the built-in agent; returns whether the message reports
+    /// that. Its feature run may be over.
+    pub(super) fn take_use(&mut self, received: &Received) -> bool {
+        let Received::Signal { name, payload, from: Some(session) } = received else {
+            return false;
+        };
+        let Ok(SessionUsed { used }) = payload.read() else { return false };
+        if name != SessionUsed::SIGNAL {
+            return false;
+        }
+        self.admissions.ledger.spend(used);
+        let mut run = session.as_str();
+        while let Some((parent, _)) = run.rsplit_once('/') {
+            if let Some(feature) = RunId::new(parent).ok().and_then(|run| self.feature_of(&run)) {
+                self.count_use(&feature, used);
+                break;
+            }
+            run = parent;
+        }
+        true
+    }
+
+    pub(super) fn count_use(&mut self, feature: &FeatureId, used: Resources) {
+        if let Some(current) = self.current.get_mut(feature) {
+            current.used += used;
         }
     }
 }

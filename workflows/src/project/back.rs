@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
 
-use super::runs::ActiveRun;
+use super::record::ActiveRun;
 use super::state::ProjectRun;
 
 /// The signal `fork`: a feature has a new run that continues from an earlier step.

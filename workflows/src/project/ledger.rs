@@ -1,16 +1,12 @@
-//! The ledger of a project: what its sessions have used, and what those at work have reserved.
+//! The ledger of a project: resources used by its sessions, and reserved by those at work.
 
 use std::collections::BTreeMap;
 
-use longhaul_engine::{Received, RunId};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
 use crate::resources::{Resource, Resources};
-use crate::session::SessionUsed;
 use crate::settings::BudgetSettings;
-
-use super::state::ProjectRun;
 
 /// Amounts of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,36 +67,6 @@ impl UsageLedger {
     }
 }
 
-impl ProjectRun {
-    /// Counts what a session of the built-in agent has used; returns whether the message says
-    /// that. Its feature run may be over.
-    pub(super) fn take_use(&mut self, received: &Received) -> bool {
-        let Received::Signal { name, payload, from: Some(session) } = received else {
-            return false;
-        };
-        let Ok(SessionUsed { used }) = payload.read() else { return false };
-        if name != SessionUsed::SIGNAL {
-            return false;
-        }
-        self.admissions.ledger.spend(used);
-        let mut run = session.as_str();
-        while let Some((parent, _)) = run.rsplit_once('/') {
-            if let Some(feature) = RunId::new(parent).ok().and_then(|run| self.feature_of(&run)) {
-                self.count_use(&feature, used);
-                break;
-            }
-            run = parent;
-        }
-        true
-    }
-
-    pub(super) fn count_use(&mut self, feature: &FeatureId, used: Resources) {
-        if let Some(current) = self.current.get_mut(feature) {
-            current.used += used;
-        }
-    }
-}
-
 /// Why no session may begin: a resource of the project is spent.
 pub(super) fn reason(lacking: Resource, budget: &BudgetSettings) -> String {
     let (limit, key) = (lacking.amount(&budget.resources()), lacking.key());
@@ -116,7 +82,7 @@ mod tests {
         FeatureId::new(text).expect("the id of a test is valid")
     }
 
-    /// What a session wants: this money, and little of everything else.
+    /// The request of a session: this money, and little of everything else.
     fn cost(micros: u64) -> Resources {
         Resources { turns: 1, tokens: 1, cost_micros: micros, time_ms: 1 }
     }

@@ -1,24 +1,13 @@
 //! Applying the list and the settings: features that are new, edited, removed or restored.
 
-use serde::{Deserialize, Serialize};
-
 use crate::backlog::{Feature, FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::{LoadInput, LoadedBacklog};
 use crate::feature::Edited;
 use crate::finding::Finding;
 use crate::settings::Settings;
 
-use super::state::{PendingSend, ProjectRun, Record};
-
-/// A feature that was removed from the list, kept because it may return: by `git checkout` of
-/// another commit, by a rollback, or as another feature with the same id. The numbers of its runs
-/// are in the log and must not be reused.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct RemovedFeature {
-    /// Its last version in the list.
-    feature: Feature,
-    pub(super) record: Record,
-}
+use super::record::{PendingSend, Record, RemovedFeature};
+use super::state::ProjectRun;
 
 /// Whether these fields change the requirements.
 fn changes_the_question(fields: &[&str]) -> bool {
@@ -155,14 +144,14 @@ impl ProjectRun {
 
     fn take_added(&mut self, id: &FeatureId) {
         match self.gone.remove(id) {
-            Some(gone) => self.take_back(id, gone),
+            Some(gone) => self.restore_removed(id, gone),
             None => self.take_claim(id),
         }
     }
 
     /// A restored feature with equal content keeps its state, except that a pass becomes a claim.
     /// With other content it is another feature, and its old state is dropped.
-    fn take_back(&mut self, id: &FeatureId, gone: RemovedFeature) {
+    fn restore_removed(&mut self, id: &FeatureId, gone: RemovedFeature) {
         let Some(feature) = self.backlog.feature(id) else { return };
         let RemovedFeature { feature: old, mut record } = gone;
         if changes_the_question(&old.differing_fields(feature)) {
@@ -179,7 +168,7 @@ impl ProjectRun {
         self.changed.insert(id.clone());
         match state {
             FeatureState::Blocked(reason) => self.block(id, reason),
-            _ if has_begun => self.put_back(id),
+            _ if has_begun => self.return_to_pending(id),
             _ => {}
         }
     }

@@ -21,7 +21,7 @@ const COMMITS: usize = 100;
 pub(super) struct DueMarks {
     /// The features that landed without a mark.
     due: Vec<FeatureId>,
-    /// The features that merge, with what their commits mark.
+    /// The features that merge, with the marks of their commits.
     merging: BTreeMap<FeatureId, PassMark>,
 }
 

@@ -10,8 +10,8 @@ use crate::backlog::FeatureId;
 use crate::batch::Overrides;
 
 use super::back::Forked;
-use super::rollback::Rollback;
 use super::signal;
+use super::view::Rollback;
 
 /// The behaviour of a halted project after a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

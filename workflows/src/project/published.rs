@@ -7,7 +7,7 @@ use longhaul_engine::{Payload, RunId};
 use crate::backlog::{Feature, FeatureId};
 use crate::finding::{Findings, Skipped};
 
-use super::rollback::RollbackView;
+use super::view::RollbackView;
 use super::view::{BacklogView, FeatureView, ProjectSummary};
 
 /// The published state of a project.

@@ -61,9 +61,10 @@ impl MergeQueue {
         self.holders.keys()
     }
 
-    /// The next feature to get a lease, of those that may merge, and its integration work tree. Held
-    /// features get none, and do not count among those that have one. A feature that has a lease and
-    /// requests it again has lost the grant (by damage to the log), and gets the same one.
+    /// The next feature to get a lease, of those that may merge, and its integration work tree.
+    /// Held features get none, and do not count among those that have one. A feature that has a
+    /// lease and requests it again has lost the grant (by damage to the log), and gets the same
+    /// one.
     pub(super) fn next(
         &mut self,
         is_held: impl Fn(&FeatureId) -> bool,

@@ -8,7 +8,8 @@ use super::published::ProjectView;
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
 
-use super::state::{ProjectInput, Record, Snapshot};
+use super::record::Record;
+use super::state::{ProjectInput, Snapshot};
 use super::view::FeatureView;
 
 impl ProjectInput {

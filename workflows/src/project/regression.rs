@@ -1,15 +1,17 @@
 //! The finished features that a merge could break.
 
+use longhaul_engine::RunId;
 use std::collections::BTreeSet;
 
 use crate::backlog::{Check, FeatureId, FeatureState};
+use crate::feature::MergeLease;
 use crate::feature::MergeRequest;
 use crate::settings::Regression;
 
 use super::state::ProjectRun;
 
 /// The checks of finished features to repeat on the merged result, without duplicate commands.
-pub(super) fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<Check> {
+fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<Check> {
     let scope = memory.settings.merge.regression;
     let checks_waiting = memory.waiting.contains(&request.feature);
     let touched: BTreeSet<&str> = request.files.iter().map(String::as_str).collect();
@@ -31,4 +33,20 @@ pub(super) fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<Check> 
         .filter(|(_, check)| known.insert(check.run.as_str()))
         .map(|(id, check)| Check { name: format!("{id}: {}", check.name), ..check.clone() })
         .collect()
+}
+
+impl ProjectRun {
+    /// The next run that merges, with its lease.
+    pub(super) fn next_lease(&mut self) -> Option<(RunId, MergeLease)> {
+        let held = self.held_features();
+        let waiting = self.queue.waiting().filter(|ready| !self.may_merge(ready));
+        let kept_back: BTreeSet<FeatureId> = waiting.map(|ready| ready.feature.clone()).collect();
+        let (ready, tree) =
+            self.queue.next(|id| held.contains(id), |id| !kept_back.contains(id))?;
+        let run = self.run_of(&ready.feature)?;
+        let counts = self.backlog.counts();
+        let is_last = counts.in_progress <= 1 && counts.workable == 0;
+        let mark = self.marks.begin(&ready.feature, counts.total(), is_last);
+        Some((run, MergeLease { regression: checks(self, &ready), tree, mark }))
+    }
 }

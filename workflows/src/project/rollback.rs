@@ -1,48 +1,13 @@
 //! Rollback of a project: the only way to move its target branch and its log backwards.
 
-use longhaul_engine::{Context, ContextExt, RequestedBy, Stop};
-use serde::{Deserialize, Serialize};
+use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::backlog::{FeatureId, FeatureState};
-use crate::contracts::{RollBack, RollBackInput, WentBack};
+use crate::contracts::{RollBack, RollBackInput};
 
 use super::state::ProjectRun;
-
-/// The signal `rollback`: return to a commit as soon as no feature is in progress. The project
-/// stays halted after it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rollback {
-    /// The id of the request, repeated in the result.
-    pub id: String,
-    /// The target commit.
-    pub to: String,
-    /// The requester and the reason.
-    pub request: RequestedBy,
-}
-
-/// Published under [`RollbackView::KEY`]: the result of the last rollback.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RollbackView {
-    /// The request.
-    pub asked: Rollback,
-    /// The output of the rollback, if it succeeded.
-    pub done: Option<WentBack>,
-    /// The reason of a refusal.
-    pub problem: Option<String>,
-    /// The last sync before it.
-    #[serde(default)]
-    pub synced: String,
-}
-
-impl Rollback {
-    /// The name of the signal.
-    pub const SIGNAL: &'static str = "rollback";
-}
-
-impl RollbackView {
-    /// The key under which it is published.
-    pub const KEY: &'static str = "rollback";
-}
+use super::view::Rollback;
+use super::view::RollbackView;
 
 impl ProjectRun {
     pub(super) fn take_rollback(&mut self, rollback: Rollback) {
@@ -57,11 +22,12 @@ impl ProjectRun {
         }
         let Some(asked) = self.rollback.take() else { return Ok(()) };
         let at = context.now().await?.format("%Y%m%dT%H%M%S%3fZ").to_string();
-        let (done, problem) = match context.call::<RollBack>(self.way_back(&asked.to, at)).await {
-            Ok(went) => (Some(went), None),
-            Err(Stop::Failed(failure)) => (None, Some(failure.message)),
-            Err(stop) => return Err(stop),
-        };
+        let (done, problem) =
+            match context.call::<RollBack>(self.rollback_input(&asked.to, at)).await {
+                Ok(went) => (Some(went), None),
+                Err(Stop::Failed(failure)) => (None, Some(failure.message)),
+                Err(stop) => return Err(stop),
+            };
         if let Some(went) = &done {
             self.undo(&went.undone);
         }
@@ -71,7 +37,7 @@ impl ProjectRun {
         context.set(RollbackView::KEY, &view).await
     }
 
-    fn way_back(&self, to: &str, at: String) -> RollBackInput {
+    fn rollback_input(&self, to: &str, at: String) -> RollBackInput {
         // A removed feature can return, and its branch with it.
         let gone = self.gone.iter().map(|(id, gone)| (id, &gone.record));
         let records = || self.records.iter().chain(gone.clone());

@@ -2,26 +2,14 @@
 //! one has ended, whatever the cause.
 
 use longhaul_engine::{Outcome, RequestedBy, RunId, Stop};
-use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId, FeatureState};
 use crate::feature::FeatureOutcome;
 use crate::resources::Resources;
 
 use super::CANCELLED;
-use super::state::{NO_CHECK, PendingSend, ProjectRun, refused};
-
-/// The active run of a feature.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ActiveRun {
-    /// Its number.
-    pub(super) number: u32,
-    /// Whether it was cancelled.
-    pub(super) ending: bool,
-    /// What its sessions have used.
-    #[serde(default, skip_serializing_if = "Resources::is_zero")]
-    pub(super) used: Resources,
-}
+use super::record::{ActiveRun, PendingSend};
+use super::state::{NO_CHECK, ProjectRun, refused};
 
 /// The most landings remembered besides those of the features: the state is copied at each
 /// continue-as-new.
@@ -119,7 +107,7 @@ impl ProjectRun {
     fn take_outcome_of(&mut self, feature: &FeatureId, outcome: Outcome) {
         let was_ending = self.is_ending(feature);
         let current = self.current.remove(feature);
-        // A run that completes states what it has used.
+        // A run that completes reports its use.
         self.record(feature).used += current.map(|current| current.used).unwrap_or_default();
         self.queue.leave(feature);
         self.changed.insert(feature.clone());
@@ -128,7 +116,9 @@ impl ProjectRun {
                 output.read::<FeatureOutcome>().map_err(|error| error.to_string())
             }
             Outcome::Failed(failure) => Err(failure.message),
-            Outcome::Cancelled if was_ending => return self.put_back_if_in_progress(feature),
+            Outcome::Cancelled if was_ending => {
+                return self.return_to_pending_if_in_progress(feature);
+            }
             Outcome::Cancelled => Err(CANCELLED.into()),
         };
         match result {
@@ -163,9 +153,9 @@ impl ProjectRun {
         }
     }
 
-    fn put_back_if_in_progress(&mut self, id: &FeatureId) {
+    fn return_to_pending_if_in_progress(&mut self, id: &FeatureId) {
         if self.backlog.state(id) == Some(&FeatureState::InProgress) {
-            self.put_back(id);
+            self.return_to_pending(id);
         }
     }
 
@@ -201,7 +191,7 @@ impl ProjectRun {
         if is_for_these {
             self.set(id, FeatureState::Passed);
         } else {
-            self.put_back(id);
+            self.return_to_pending(id);
         }
     }
 }

@@ -9,19 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Backlog, Feature, FeatureId, FeatureState};
 use crate::batch::Overrides;
 use crate::contracts::ProjectRef;
-use crate::feature::{Edited, FeatureProgress, MergeLease};
+use crate::feature::FeatureProgress;
 use crate::finding::{Finding, Findings};
-use crate::resources::{Resource, Resources};
 use crate::settings::Settings;
 
-use super::admission::Admissions;
-use super::list::RemovedFeature;
+use super::admissions::Admissions;
 use super::marks::DueMarks;
 use super::queue::MergeQueue;
-use super::regression;
-use super::rollback::Rollback;
-use super::runs::ActiveRun;
-use super::view::ProjectSummary;
+use super::record::{ActiveRun, PendingSend, Record, RemovedFeature};
+use super::view::{ProjectSummary, Rollback};
 use crate::finding::Skipped;
 
 /// Input of the project workflow: the project, and its state across a continue-as-new.
@@ -69,54 +65,6 @@ pub struct Snapshot {
     admissions: Admissions,
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
     pub(super) findings: Findings,
-}
-
-/// The state of a feature that is not simply pending.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
-pub(super) struct Record {
-    pub(super) state: FeatureState,
-    /// The number of its last run, including runs of an earlier feature with its id.
-    pub(super) runs: u32,
-    /// The sessions of all these runs.
-    pub(super) sessions: u32,
-    /// The commit on which it passed.
-    pub(super) commit: Option<String>,
-    /// The files changed by its work.
-    pub(super) files: Vec<String>,
-    /// It is claimed to pass; its gates have not run on the target.
-    pub(super) claimed: bool,
-    /// It passed as claimed, without landing anything.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) by_claim: bool,
-    /// The number of its first run, if an earlier feature had its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) anew: Option<u32>,
-    /// An agent called its work done, but the work has not landed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) called_done: bool,
-    /// A dependency that was invalidated after this feature passed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) invalidated: Option<FeatureId>,
-    /// The resource at its limit, if it is blocked by that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) over_limit: Option<Resource>,
-    /// It is blocked by a set-up or a check that could not succeed before a person acts.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) unready: bool,
-    /// What its runs have used since it last passed, without those that a fork replaced.
-    #[serde(default, skip_serializing_if = "Resources::is_zero")]
-    pub(super) used: Resources,
-    /// Findings about its last run.
-    #[serde(default, skip_serializing_if = "Findings::is_empty")]
-    pub(super) findings: Findings,
-}
-
-/// A message to a run.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum PendingSend {
-    Cancel(RunId, RequestedBy),
-    Edited(RunId, Box<Edited>),
 }
 
 /// The state of a project while it runs.
@@ -288,7 +236,7 @@ impl ProjectRun {
 
     pub(super) fn unblock(&mut self, id: &FeatureId) {
         if matches!(self.backlog.state(id), Some(FeatureState::Blocked(_))) {
-            self.put_back(id);
+            self.return_to_pending(id);
         }
     }
 
@@ -302,7 +250,7 @@ impl ProjectRun {
         self.halted = Some(request);
     }
 
-    pub(super) fn put_back(&mut self, id: &FeatureId) {
+    pub(super) fn return_to_pending(&mut self, id: &FeatureId) {
         self.set(id, FeatureState::Pending);
         let _ = self.backlog.mark_started_before(id);
     }
@@ -320,20 +268,6 @@ impl ProjectRun {
 
     pub(super) fn note_finding(&mut self, finding: Finding) {
         self.has_findings |= self.findings.add(finding);
-    }
-
-    /// The next run that merges, with its lease.
-    pub(super) fn next_lease(&mut self) -> Option<(RunId, MergeLease)> {
-        let held = self.held_features();
-        let waiting = self.queue.waiting().filter(|ready| !self.may_merge(ready));
-        let kept_back: BTreeSet<FeatureId> = waiting.map(|ready| ready.feature.clone()).collect();
-        let (ready, tree) =
-            self.queue.next(|id| held.contains(id), |id| !kept_back.contains(id))?;
-        let run = self.run_of(&ready.feature)?;
-        let counts = self.backlog.counts();
-        let is_last = counts.in_progress <= 1 && counts.workable == 0;
-        let mark = self.marks.begin(&ready.feature, counts.total(), is_last);
-        Some((run, MergeLease { regression: regression::checks(self, &ready), tree, mark }))
     }
 
     /// The features with held runs.

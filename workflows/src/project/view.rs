@@ -1,10 +1,12 @@
 //! The published values of a project, read by `status`, the files for people and the progress
 //! display.
 
+use longhaul_engine::RequestedBy;
 use longhaul_engine::RunId;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Feature, FeatureId, FeatureStatus};
+use crate::contracts::RolledBack;
 use crate::finding::Findings;
 
 use super::CANCELLED;
@@ -124,4 +126,40 @@ impl FeatureView {
     pub fn key(id: &FeatureId) -> String {
         format!("{}{id}", Self::PREFIX)
     }
+}
+
+/// The signal `rollback`: return to a commit as soon as no feature is in progress. The project
+/// stays halted after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rollback {
+    /// The id of the request, repeated in the result.
+    pub id: String,
+    /// The target commit.
+    pub to: String,
+    /// The requester and the reason.
+    pub request: RequestedBy,
+}
+
+/// Published under [`RollbackView::KEY`]: the result of the last rollback.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RollbackView {
+    /// The request.
+    pub asked: Rollback,
+    /// The output of the rollback, if it succeeded.
+    pub done: Option<RolledBack>,
+    /// The reason of a refusal.
+    pub problem: Option<String>,
+    /// The last sync before it.
+    #[serde(default)]
+    pub synced: String,
+}
+
+impl Rollback {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "rollback";
+}
+
+impl RollbackView {
+    /// The key under which it is published.
+    pub const KEY: &'static str = "rollback";
 }

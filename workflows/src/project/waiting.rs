@@ -1,8 +1,8 @@
 //! Finished work that waits on `longhaul/next`.
 //!
 //! If the target branch has moved on meanwhile, no gate has passed on a merge of both. One of the
-//! waiting features is then checked again, as a claim, on that merge. Its lease has the checks of the
-//! others, so the merge lands only if all of them pass on it.
+//! waiting features is then checked again, as a claim, on that merge. Its lease has the checks of
+//! the others, so the merge lands only if all of them pass on it.
 
 use crate::backlog::{FeatureId, FeatureState};
 
@@ -28,7 +28,7 @@ impl ProjectRun {
         }
         if let Some(id) = listed.first().copied().cloned() {
             self.record(&id).claimed = true;
-            self.put_back(&id);
+            self.return_to_pending(&id);
         }
     }
 }

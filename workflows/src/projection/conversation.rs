@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::{Activity, Event, EventKind, Payload, Position};
 
 use crate::contracts::{
-    AgentProgress, BeginSession, Begun, Block, CallModel, EndInput, EndSession, Handoff, Message,
-    ModelAnswer, ModelCall, ModelStop, RunSession, Seal, SealInput, Sealed, SessionReport, Summary,
-    Usage,
+    AgentProgress, BeginSession, Block, CallModel, EndInput, EndSession, Handoff, Message,
+    ModelAnswer, ModelCall, ModelStop, RunSession, Seal, SealInput, Sealed, SessionBegin,
+    SessionReport, Summary, Usage,
 };
 use crate::session::tools::ToolArgs;
 use crate::session::{SessionProgress, SessionStart, summary_of};
@@ -73,7 +73,7 @@ pub struct SessionView {
     interrupted: Option<String>,
     /// The calls for which another agent than the built-in one asked and got permission.
     pub granted: u32,
-    /// The index in `uses` of what its agent states.
+    /// The index in `uses` of its agent's own report.
     stated: Option<usize>,
     transcript: Transcript,
 }
@@ -158,12 +158,12 @@ impl SessionView {
         self.stated.is_some()
     }
 
-    /// What runs it.
+    /// The driver that runs it.
     pub fn driver(&self) -> Driver {
         self.start.as_ref().map_or(Driver::Api, |start| start.session.agent.driver)
     }
 
-    /// What its agent states about its use of models so far.
+    /// The use of models that its agent has reported so far.
     fn stated(&mut self, event: &Event) -> &mut ModelUse {
         let place = *self.stated.get_or_insert(self.uses.len());
         if place == self.uses.len() {
@@ -208,7 +208,7 @@ impl SessionView {
                 }
             }
             BeginSession::NAME => {
-                let begun = output.read::<Begun>().ok();
+                let begun = output.read::<SessionBegin>().ok();
                 self.summarise = begun.map(|begun| begun.texts.summarise);
             }
             CallModel::NAME => {

@@ -90,7 +90,7 @@ pub struct Session {
     pub number: u32,
     /// Its run.
     pub run: String,
-    /// What runs it.
+    /// The driver that runs it.
     pub driver: Driver,
     /// The reason for it.
     pub reason: SessionReason,

@@ -39,11 +39,11 @@ impl Session {
             ToolArgs::Finish { summary } => {
                 self.summary.completed.push(summary);
                 *ending = Some(SessionEnding::ClaimsDone);
-                Ok(said("The session ends."))
+                Ok(outcome_of("The session ends."))
             }
             ToolArgs::Note { kind, text } => {
                 self.summary.note(kind, text);
-                Ok(said("Noted."))
+                Ok(outcome_of("Noted."))
             }
             ToolArgs::Ask { question } => self.ask_person(context, question).await,
             ToolArgs::Delegate { task } => self.delegate(context, task).await,
@@ -120,7 +120,7 @@ impl Session {
         self.progress.phase = before;
         self.progress.question = None;
         self.publish(context).await?;
-        Ok(said(answer))
+        Ok(outcome_of(answer))
     }
 
     /// Runs a sub-agent with a context of its own in the same work tree; only its answer returns.
@@ -140,7 +140,7 @@ impl Session {
             id: id.clone(),
             task: Some(task),
             handoff: None,
-            available: self.left(),
+            available: self.remaining(),
             ..self.start.clone()
         };
         context
@@ -156,7 +156,7 @@ impl Session {
         self.publish(context).await?;
         Ok(match outcome {
             Outcome::Completed(report) => match report.read::<SessionReport>()? {
-                SessionReport { ending: SessionEnding::ClaimsDone, notes, .. } => said(notes),
+                SessionReport { ending: SessionEnding::ClaimsDone, notes, .. } => outcome_of(notes),
                 SessionReport { ending, notes, .. } => {
                     refused(format!("The sub-agent did not finish ({}). {notes}", ending.text()))
                 }
@@ -219,7 +219,7 @@ pub(super) fn skipped() -> ToolOutcome {
     refused("Not performed: the session has ended.".into())
 }
 
-fn said(text: impl Into<String>) -> ToolOutcome {
+fn outcome_of(text: impl Into<String>) -> ToolOutcome {
     ToolOutcome { text: text.into(), is_error: false, duration_ms: 0 }
 }
 

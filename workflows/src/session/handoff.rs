@@ -23,7 +23,7 @@ use super::{Next, Session, SessionPhase, successor, tool_call};
 pub struct HandoffPrepared {
     /// The package.
     pub package: Handoff,
-    /// What the successor may use.
+    /// The resources that the successor may use.
     pub left: Resources,
 }
 
@@ -148,7 +148,7 @@ impl Session {
         conversation.push_text(texts.summarise.clone());
         let answer = self.call(context, &mut conversation, model.unwrap_or_default()).await?;
         if answer.stop == ModelStop::ContextFull {
-            // What the session has noted remains.
+            // The notes of the session remain.
             return Ok(());
         }
         self.summary.replace(summary_of(&answer.blocks));
@@ -190,7 +190,7 @@ impl Session {
         self.progress.phase = SessionPhase::HandingOver;
         self.progress.successor = Some(next);
         self.publish(context).await?;
-        let prepared = HandoffPrepared { package, left: self.left() };
+        let prepared = HandoffPrepared { package, left: self.remaining() };
         context.signal(feature, HandoffPrepared::SIGNAL, &prepared).await?;
         match self.decision(context).await? {
             HandoffDecision::Shutdown => Ok(Some(SessionEnding::ContextFull)),

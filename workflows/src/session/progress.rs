@@ -75,7 +75,7 @@ impl SessionProgress {
     /// The key under which it is published.
     pub const KEY: &'static str = "session";
 
-    /// What it has used.
+    /// The resources used.
     pub fn used(&self) -> Resources {
         Resources {
             turns: self.turns,

@@ -98,7 +98,7 @@ pub enum ToolArgs {
     },
     /// Claims that the feature is done.
     Finish {
-        /// What was done.
+        /// The action.
         summary: String,
     },
     /// Records a note.

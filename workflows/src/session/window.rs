@@ -1,4 +1,4 @@
-//! The context window of a session: how full it is, and what that requires.
+//! The context window of a session: how full it is, and the action that follows.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +18,9 @@ pub struct Window {
     pub is_kept: bool,
 }
 
-/// What a window requires before the next model call.
+/// The action that a window requires before the next model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum WindowAction {
     Nothing,
     Checkpoint,
     Compaction,
@@ -65,18 +65,18 @@ impl Window {
 
     /// The requirement of the window. The last growth predicts the next one: a turn that would
     /// overflow the window is not begun.
-    pub(super) fn need(&mut self, settings: &ContextSettings, unsent: u64) -> Need {
+    pub(super) fn need(&mut self, settings: &ContextSettings, unsent: u64) -> WindowAction {
         let share = self.share(unsent);
         let predicted = self.share(unsent.max(self.growth));
         if share >= settings.handoff_at {
-            Need::Handoff
+            WindowAction::Handoff
         } else if share >= settings.compact_at || predicted >= 1.0 {
-            Need::Compaction
+            WindowAction::Compaction
         } else if share >= settings.checkpoint_at && !self.is_kept {
             self.is_kept = true;
-            Need::Checkpoint
+            WindowAction::Checkpoint
         } else {
-            Need::Nothing
+            WindowAction::Nothing
         }
     }
 }
@@ -90,39 +90,39 @@ fn part(used: u64, size: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn need(used: u64, growth: u64, unsent: u64) -> Need {
+    fn need(used: u64, growth: u64, unsent: u64) -> WindowAction {
         let mut window = Window { size: 1000, used, growth, is_kept: false };
         window.need(&ContextSettings::default(), unsent)
     }
 
     #[test]
     fn each_threshold_has_its_need() {
-        assert_eq!(need(0, 0, 100), Need::Nothing);
-        assert_eq!(need(650, 50, 50), Need::Checkpoint);
-        assert_eq!(need(800, 50, 50), Need::Compaction);
-        assert_eq!(need(850, 50, 50), Need::Handoff);
+        assert_eq!(need(0, 0, 100), WindowAction::Nothing);
+        assert_eq!(need(650, 50, 50), WindowAction::Checkpoint);
+        assert_eq!(need(800, 50, 50), WindowAction::Compaction);
+        assert_eq!(need(850, 50, 50), WindowAction::Handoff);
     }
 
     #[test]
     fn the_prompt_is_no_trend() {
         let mut window = Window::new(1000);
         window.take(&Usage { input: 600, ..Usage::default() });
-        assert_eq!(window.need(&ContextSettings::default(), 10), Need::Nothing);
+        assert_eq!(window.need(&ContextSettings::default(), 10), WindowAction::Nothing);
         window.take(&Usage { input: 610, ..Usage::default() });
         assert_eq!(window.growth, 10);
     }
 
     #[test]
     fn the_trend_predicts_an_overflow() {
-        assert_eq!(need(600, 390, 10), Need::Nothing);
-        assert_eq!(need(600, 400, 10), Need::Compaction);
+        assert_eq!(need(600, 390, 10), WindowAction::Nothing);
+        assert_eq!(need(600, 400, 10), WindowAction::Compaction);
     }
 
     #[test]
     fn the_checkpoint_is_taken_once() {
         let mut window = Window { size: 1000, used: 750, growth: 0, is_kept: false };
         let settings = ContextSettings::default();
-        assert_eq!(window.need(&settings, 0), Need::Checkpoint);
-        assert_eq!(window.need(&settings, 0), Need::Nothing);
+        assert_eq!(window.need(&settings, 0), WindowAction::Checkpoint);
+        assert_eq!(window.need(&settings, 0), WindowAction::Nothing);
     }
 }

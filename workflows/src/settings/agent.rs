@@ -13,7 +13,7 @@ use super::env::{self, EnvSource};
 use super::sandbox::{Confinement, NetworkAccess, SandboxMode};
 use super::{Seconds, is_default};
 
-/// What runs the sessions.
+/// The driver that runs the sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Driver {
@@ -237,7 +237,7 @@ impl<'de> Visitor<'de> for NameOrTable {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AgentSettings {
-    /// What runs the sessions.
+    /// The driver that runs the sessions.
     #[serde(skip_serializing_if = "is_default")]
     pub driver: Driver,
     /// The model, by the name that the driver knows; by default the choice of the program. The

@@ -1,4 +1,4 @@
-//! `[budget]`: what all sessions of a project may use.
+//! `[budget]`: the resources that all sessions of a project may use.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 

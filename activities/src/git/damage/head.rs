@@ -1,55 +1,13 @@
 //! The HEAD of a checkout, located without git: without a readable one, git sees no repository.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use longhaul_engine::Failure;
 
+use super::super::command::place::line_in;
 use super::super::files;
 use super::super::names::{head_ref, is_object_name};
-use super::{Damage, line_in, loose_refs, packed};
-
-/// The directories of a repository.
-pub(in super::super) struct Place {
-    /// The top of the checkout.
-    pub(in super::super) top: PathBuf,
-    /// The git directory of this one checkout.
-    pub(in super::super) admin: PathBuf,
-    /// The common git directory of all checkouts.
-    pub(in super::super) common: PathBuf,
-}
-
-impl Place {
-    /// The directories of the checkout that contains `dir`.
-    pub(in super::super) fn of(dir: &Path) -> Result<Self, Failure> {
-        let dir = files::canonical(dir)?;
-        let Some(top) = dir.ancestors().find(|top| files::is_there(&top.join(".git"))) else {
-            return Err(Failure::terminal(format!("{} is not in a git repository", dir.display())));
-        };
-        let git = top.join(".git");
-        let admin = if git.is_dir() { git } else { linked_to(&git)? };
-        let common = match line_in(&admin.join("commondir"))? {
-            Some(common) => files::canonical(&admin.join(common))?,
-            // Git's default layout, if the file is damaged.
-            None if admin.join("commondir").exists() => files::canonical(&admin.join("../.."))?,
-            None => admin.clone(),
-        };
-        Ok(Self { top: top.to_owned(), admin, common })
-    }
-}
-
-/// The directory that a gitfile names.
-fn linked_to(file: &Path) -> Result<PathBuf, Failure> {
-    let line = line_in(file)?.unwrap_or_default();
-    let named = line.strip_prefix("gitdir: ").map(|named| file.with_file_name(named));
-    let named = named.filter(|dir| dir.is_dir()).ok_or_else(|| {
-        Failure::terminal(format!(
-            "{} names no git directory; run `git worktree repair` in the repository's first \
-             checkout",
-            file.display()
-        ))
-    })?;
-    files::canonical(&named)
-}
+use super::{Damage, loose_refs, packed};
 
 /// Whether the HEAD in a git directory is damaged.
 pub(super) fn is_damaged(admin: &Path) -> Result<bool, Failure> {

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use longhaul_engine::Failure;
 
 use super::super::command::Git;
+use super::super::command::directories::git_dir;
 use super::super::files;
-use super::super::repository::git_dir;
 use super::entries;
 
 /// Git's messages about an index that it has read and cannot use.

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
 
-use super::{Damage, entries, head, line_in};
+use super::super::command::place::line_in;
+use super::{Damage, entries, head};
 
 /// Checks the checkouts linked to a repository, except the HEAD of the one that `own` belongs to.
 pub(super) fn find(own: &Path, common: &Path) -> Result<Vec<Damage>, Failure> {

@@ -37,8 +37,8 @@ pub use probe::{Available, available};
 use seccomp::refuse_lasting_objects;
 
 /// Capabilities that the superuser keeps, with their numbers. None of them changes mounts, opens
-/// files past them, or reads other processes; without them, a program in a container could not reach
-/// files of other users.
+/// files past them, or reads other processes; without them, a program in a container could not
+/// reach files of other users.
 const KEPT_BY_ROOT: [(&str, u32); 8] = [
     ("CAP_CHOWN", 0),
     ("CAP_DAC_OVERRIDE", 1),

@@ -49,9 +49,9 @@ const RETURN: u16 = 0x06;
 const ALLOW: u32 = 0x7fff_0000;
 const FAIL: u32 = 0x0005_0000;
 
-/// Refuses keyrings to this process and to all that it starts. With `ipc`, also System V objects and
-/// message queues: they last where the IPC namespace is shared. A kernel without filters refuses
-/// nothing.
+/// Refuses keyrings to this process and to all that it starts. With `ipc`, also System V objects
+/// and message queues: they last where the IPC namespace is shared. A kernel without filters
+/// refuses nothing.
 pub(super) fn refuse_lasting_objects(ipc: bool) -> io::Result<()> {
     match apply_filter(&program(ipc)) {
         Err(seccompiler::Error::Seccomp(error))

@@ -12,8 +12,8 @@ use longhaul_workflows::contracts::{AgentOutcome, Usage};
 use longhaul_workflows::resources::usd;
 use serde_json::Value;
 
+use super::environment::{AgentEnvironment, mentions};
 use super::event::{content, micros, millis, number, summary, text};
-use super::preflight::{Given, mentions};
 use super::{
     Abilities, AgentDriver, AgentEvent, Conversation, End, Launch, Reader, class_of,
     class_of_status,
@@ -89,7 +89,7 @@ impl AgentDriver for Claude {
         "run `claude /login`, or set ANTHROPIC_API_KEY in [agent] pass_env"
     }
 
-    fn is_logged_in(&self, given: &Given<'_>) -> Option<bool> {
+    fn is_logged_in(&self, given: &AgentEnvironment<'_>) -> Option<bool> {
         let config = given.folder("CLAUDE_CONFIG_DIR", ".claude");
         let has_helper = || mentions(&config.join("settings.json"), "apiKeyHelper");
         let is = KEYS.iter().any(|key| given.has(key))

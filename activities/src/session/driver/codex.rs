@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use longhaul_workflows::contracts::{AgentOutcome, Usage};
 use serde_json::Value;
 
+use super::environment::{AgentEnvironment, mentions};
 use super::event::{content, number, summary, text};
-use super::preflight::{Given, mentions};
 use super::{Abilities, AgentDriver, AgentEvent, Conversation, End, Launch, Reader, class_of};
 
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl AgentDriver for Codex {
         "run `codex login`, or set the variable with the key of its provider in [agent] pass_env"
     }
 
-    fn is_logged_in(&self, given: &Given<'_>) -> Option<bool> {
+    fn is_logged_in(&self, given: &AgentEnvironment<'_>) -> Option<bool> {
         let home = given.folder("CODEX_HOME", ".codex");
         let is = given.has("OPENAI_API_KEY")
             || given.has("CODEX_API_KEY")

@@ -1,4 +1,4 @@
-//! A dialogue with an agent: what Longhaul says, and the pipe for it.
+//! A dialogue with an agent: the lines that Longhaul sends, and the pipe for them.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::process::Fifo;
 /// A line for an agent, with its newline.
 pub(in crate::session) type Line = String;
 
-/// What an agent is told.
+/// A line to an agent.
 #[derive(Debug, Clone)]
 pub(in crate::session) struct Dialogue {
     pub(in crate::session) prompt: String,

@@ -81,7 +81,7 @@ pub(super) fn content(value: &Value) -> String {
     }
 }
 
-/// The argument of a tool call that shows best what it does.
+/// The argument of a tool call that describes it best.
 pub(super) fn summary(input: &Value) -> String {
     const TELLING: [&str; 9] =
         ["command", "file_path", "filePath", "path", "pattern", "query", "url", "note", "prompt"];

@@ -17,6 +17,7 @@ mod claude;
 mod codex;
 mod command;
 mod dialogue;
+mod environment;
 mod event;
 mod handshake;
 mod opencode;
@@ -34,9 +35,10 @@ use longhaul_workflows::settings::{AgentSettings, Driver};
 
 use class::{class_of, class_of_status};
 pub(super) use dialogue::{Dialogue, Line, write};
+pub(super) use environment::environment;
 pub(super) use event::AgentEvent;
-pub use preflight::{Obstacle, Preflight, preflight, settings_problem, why_not};
-pub(super) use preflight::{environment, version};
+pub(super) use preflight::version;
+pub use preflight::{Preflight, preflight, settings_problem};
 pub(super) use record::{Record, millis};
 pub use transcript::Transcript;
 
@@ -74,7 +76,7 @@ pub(super) trait AgentDriver: Send + Sync {
     }
 
     /// Whether a login is visible: `None` if only the agent itself can tell. Reads no secret.
-    fn is_logged_in(&self, given: &preflight::Given<'_>) -> Option<bool>;
+    fn is_logged_in(&self, given: &environment::AgentEnvironment<'_>) -> Option<bool>;
 }
 
 /// The abilities of an agent.

@@ -6,8 +6,8 @@
 use longhaul_workflows::contracts::{AgentOutcome, Usage};
 use serde_json::Value;
 
+use super::environment::AgentEnvironment;
 use super::event::{micros, number, summary, text};
-use super::preflight::Given;
 use super::{
     Abilities, AgentDriver, AgentEvent, Conversation, End, Launch, Reader, class_of,
     class_of_status,
@@ -53,7 +53,7 @@ impl AgentDriver for Opencode {
          pass_env"
     }
 
-    fn is_logged_in(&self, _given: &Given<'_>) -> Option<bool> {
+    fn is_logged_in(&self, _given: &AgentEnvironment<'_>) -> Option<bool> {
         // A key can be in its configuration, in a variable of any provider, or not needed.
         None
     }

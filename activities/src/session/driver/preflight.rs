@@ -9,12 +9,13 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use longhaul_workflows::settings::{AgentSettings, Driver};
-use nix::unistd::{AccessFlags, access};
 use tokio::process::Command;
 
 use crate::confine;
+use crate::obstacle::{Obstacle, find, why_not};
 use crate::process::Environment;
 
+use super::environment::{AgentEnvironment, environment};
 use super::handshake::handshake;
 use super::{AgentDriver, of};
 
@@ -36,49 +37,6 @@ pub struct Preflight {
     pub login: Option<Obstacle>,
 }
 
-/// What no session of an agent can succeed with, and the remedy.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}; {advice}")]
-pub struct Obstacle {
-    /// What is missing or wrong.
-    pub problem: String,
-    /// What to do.
-    pub advice: String,
-}
-
-impl Obstacle {
-    pub(crate) fn new(problem: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { problem: problem.into(), advice: advice.into() }
-    }
-}
-
-/// The environment and the settings of an agent.
-#[derive(Debug)]
-pub(in crate::session) struct Given<'a> {
-    pub(super) agent: &'a AgentSettings,
-    pub(super) env: Environment,
-}
-
-impl Given<'_> {
-    /// Whether the agent gets a variable with a value.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.agent.env.contains_key(name) || self.env.get(name).is_some_and(|it| !it.is_empty())
-    }
-
-    /// The directory that a variable names, or one in the home directory.
-    pub(super) fn folder(&self, variable: &str, in_home: &str) -> PathBuf {
-        match self.env.get(variable).filter(|value| !value.is_empty()) {
-            Some(value) => value.into(),
-            None => Path::new(self.env.get("HOME").unwrap_or_default()).join(in_home),
-        }
-    }
-}
-
-/// Whether a settings file mentions a word.
-pub(super) fn mentions(file: &Path, word: &str) -> bool {
-    fs::read_to_string(file).is_ok_and(|text| text.contains(word))
-}
-
 /// Checks the agent of a project at `root`.
 pub async fn preflight(root: &Path, agent: &AgentSettings) -> Preflight {
     let driver = of(agent.driver);
@@ -98,7 +56,7 @@ pub async fn preflight(root: &Path, agent: &AgentSettings) -> Preflight {
                 Err(problem) => found.problem = Some(problem),
             }
         }
-        found.login = (driver.is_logged_in(&Given { agent, env }) == Some(false))
+        found.login = (driver.is_logged_in(&AgentEnvironment { agent, env }) == Some(false))
             .then(|| Obstacle::new(format!("{}: not logged in", driver.name()), driver.login()));
     }
     found
@@ -140,47 +98,6 @@ pub fn settings_problem(agent: &AgentSettings) -> Option<Obstacle> {
         }
         _ => None,
     }
-}
-
-/// The inherited environment of an agent; the values of `[agent] env` are not in it.
-pub(in crate::session) fn environment(
-    driver: &dyn AgentDriver,
-    agent: &AgentSettings,
-) -> Environment {
-    let own = driver.pass_env().iter().map(|name| (*name).to_owned());
-    let names: Vec<String> = agent.pass_env.iter().cloned().chain(own).collect();
-    let defaults = driver.env().iter().copied();
-    let env = Environment::chosen(&names);
-    defaults.fold(
-        env,
-        |env, (name, value)| {
-            if env.get(name).is_some() { env } else { env.with(name, value) }
-        },
-    )
-}
-
-/// Why a program cannot be started. A name with a slash is relative to the project, any other is
-/// searched in `PATH`.
-pub fn why_not(root: &Path, program: &str) -> Option<&'static str> {
-    if !program.contains('/') {
-        return find(program).is_none().then_some("is not there");
-    }
-    match root.join(program) {
-        file if is_program(&file) => None,
-        file if file.is_file() => {
-            Some("is no program: its file may not be executed (`chmod +x` makes it one)")
-        }
-        _ => Some("is not there"),
-    }
-}
-
-fn is_program(file: &Path) -> bool {
-    file.is_file() && access(file, AccessFlags::X_OK).is_ok()
-}
-
-fn find(program: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| is_program(file))
 }
 
 /// Known versions, by program and the time of its last change.

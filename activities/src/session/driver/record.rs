@@ -22,13 +22,13 @@ const GRACE: Duration = Duration::from_secs(5);
 const TAIL: usize = 8 * 1024;
 
 /// Receives the progress of a conversation when it changes.
-pub(in crate::session) type Save<'a> = Box<dyn FnMut(&AgentProgress) + Send + 'a>;
+pub(in crate::session) type ProgressListener<'a> = Box<dyn FnMut(&AgentProgress) + Send + 'a>;
 
 /// The record of one process of an agent.
 pub(in crate::session) struct Record<'a> {
     driver: &'static dyn AgentDriver,
     reader: Box<dyn Reader>,
-    save: Save<'a>,
+    save: ProgressListener<'a>,
     /// The longest wait for an answer of the model.
     silence: Option<Duration>,
     /// The progress before this process.
@@ -52,12 +52,12 @@ pub(in crate::session) struct Record<'a> {
     last_note: String,
     /// Where lines for the agent go, until its turn has ended.
     input: Option<UnboundedSender<Line>>,
-    leaving: Leaving,
+    leaving: DialogueEnd,
 }
 
 /// Whether an agent with a dialogue is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Leaving {
+enum DialogueEnd {
     No,
     /// Its turn had ended by itself then, and its input with it.
     TurnEnded(Instant),
@@ -71,7 +71,7 @@ impl<'a> Record<'a> {
         driver: &'static dyn AgentDriver,
         before: AgentProgress,
         silence: Option<Duration>,
-        save: Save<'a>,
+        save: ProgressListener<'a>,
     ) -> Self {
         Self {
             driver,
@@ -94,7 +94,7 @@ impl<'a> Record<'a> {
             tail: String::new(),
             last_note: String::new(),
             input: None,
-            leaving: Leaving::No,
+            leaving: DialogueEnd::No,
         }
     }
 
@@ -110,7 +110,7 @@ impl<'a> Record<'a> {
         Some(lines)
     }
 
-    /// Writes what its reader has to say.
+    /// Writes the pending lines of its reader.
     fn reply(&mut self) {
         for line in self.reader.replies() {
             // The agent may have ended.
@@ -167,7 +167,7 @@ impl<'a> Record<'a> {
         if let Some(line) = rest {
             self.line(&line);
         }
-        let lingered = matches!(self.leaving, Leaving::TurnEnded(_));
+        let lingered = matches!(self.leaving, DialogueEnd::TurnEnded(_));
         if finished.stopped == Some(Stopped::GivenUp) && !lingered {
             return self.given_up();
         }
@@ -231,8 +231,8 @@ impl<'a> Record<'a> {
                 self.is_answering = false;
                 self.end = Some(end);
                 self.progressed();
-                if self.input.take().is_some() && self.leaving == Leaving::No {
-                    self.leaving = Leaving::TurnEnded(Instant::now());
+                if self.input.take().is_some() && self.leaving == DialogueEnd::No {
+                    self.leaving = DialogueEnd::TurnEnded(Instant::now());
                 }
                 return;
             }
@@ -287,7 +287,7 @@ impl<'a> Record<'a> {
     }
 
     fn progressed(&mut self) {
-        if self.leaving != Leaving::Asked {
+        if self.leaving != DialogueEnd::Asked {
             self.retrying = None;
         }
         self.progressed_at = Instant::now();
@@ -332,8 +332,8 @@ impl Observer for Record<'_> {
         let silent =
             self.silence.filter(|_| waits_for_model).map(|limit| self.progressed_at + limit);
         let lingers = match self.leaving {
-            Leaving::TurnEnded(at) => Some(at + GRACE),
-            Leaving::No | Leaving::Asked => None,
+            DialogueEnd::TurnEnded(at) => Some(at + GRACE),
+            DialogueEnd::No | DialogueEnd::Asked => None,
         };
         retries.into_iter().chain(silent).chain(lingers).min()
     }
@@ -341,7 +341,7 @@ impl Observer for Record<'_> {
     fn ask_to_end(&mut self) -> Option<Duration> {
         let cancel = self.reader.cancel()?;
         self.input.as_ref()?.send(cancel).ok()?;
-        self.leaving = Leaving::Asked;
+        self.leaving = DialogueEnd::Asked;
         Some(GRACE)
     }
 }

@@ -1,4 +1,4 @@
-//! The recorded output of agents, and what the drivers make of it.
+//! The recorded output of agents, as the drivers read it.
 
 mod acp;
 
@@ -34,7 +34,7 @@ fn record<'a>(driver: &str, saved: &'a mut Vec<String>) -> Record<'a> {
     Record::new(driver, AgentProgress::default(), silence, Box::new(save))
 }
 
-/// What a capture says, read in small pieces: the outcome, its message and the facts.
+/// The result of a capture, read in small pieces: the outcome, its message and the facts.
 fn read(name: &str, exit_code: Option<i32>) -> String {
     let mut saved = Vec::new();
     let mut record = record(name.split('/').next().unwrap(), &mut saved);

@@ -8,12 +8,12 @@ use longhaul_workflows::projection::{ProjectState, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::command::status::first_line;
 use crate::command::terminal::{self, Terminal, counted};
 use crate::exit::Exit;
+use crate::status_text::first_line;
 use longhaul_server::status::{Counts, FeatureLine, StatusDocument};
 
-use super::wait::Done;
+use super::settled::SettledBatch;
 
 /// The outcome of a batch.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -59,8 +59,8 @@ pub(super) struct ProjectReport {
 }
 
 impl Report {
-    pub(super) fn new(batch: &str, done: Done) -> Self {
-        let Done { mut standing, is_held } = done;
+    pub(super) fn new(batch: &str, done: SettledBatch) -> Self {
+        let SettledBatch { mut standing, is_held } = done;
         let mut projects = Vec::new();
         for entry in std::mem::take(&mut standing.view.plan.projects) {
             let state = standing.state(&entry.name);

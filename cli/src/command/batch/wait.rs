@@ -11,14 +11,8 @@ use crate::term;
 use longhaul_server::{BatchStanding, BatchStatus, Client, Service, Watch};
 
 use super::junit::AllFacts;
+use super::settled::SettledBatch;
 use super::{BatchRequest, Changes, junit, submit};
-
-/// A settled batch, with the states of its projects in the order of the file.
-pub(super) struct Done {
-    pub(super) standing: BatchStanding,
-    /// Whether it ended before it read the submission.
-    pub(super) is_held: bool,
-}
 
 /// Submits a batch and waits for it; with the facts of its features for a report, if wanted.
 /// `None` if this process is asked to end.
@@ -28,8 +22,8 @@ pub(super) async fn until_done(
     asked: &BatchRequest,
     changes: &mut Changes,
     with_facts: bool,
-) -> Result<Option<(Done, AllFacts)>> {
-    let facts = async |access: &Client, done: &Done| {
+) -> Result<Option<(SettledBatch, AllFacts)>> {
+    let facts = async |access: &Client, done: &SettledBatch| {
         if with_facts { junit::facts(access, &done.standing).await } else { Ok(AllFacts::new()) }
     };
     let work = async |access: &Client, service: Option<&Service>| {
@@ -59,7 +53,7 @@ async fn watch(
     asked: &BatchRequest,
     submission: &str,
     changes: &mut Changes,
-) -> Result<Done> {
+) -> Result<SettledBatch> {
     let mut watch = access.watch(BatchStatus { batch: asked.id.clone(), all: false }).await?;
     while let Some(standing) = next(&mut watch, access, changes).await? {
         for entry in &standing.view.plan.projects {
@@ -78,7 +72,7 @@ async fn watch(
                 ));
             }
             changes.finish();
-            return Ok(Done { standing, is_held });
+            return Ok(SettledBatch { standing, is_held });
         }
     }
     anyhow::bail!("no process runs the batch {}", asked.id)
@@ -100,7 +94,7 @@ async fn next(
 }
 
 /// The current states of all projects of a batch.
-pub(super) async fn now(access: &Client, batch: &str) -> Result<Done> {
+pub(super) async fn now(access: &Client, batch: &str) -> Result<SettledBatch> {
     let standing = call(access, BatchStatus { batch: batch.to_owned(), all: true }).await?;
-    Ok(Done { standing, is_held: false })
+    Ok(SettledBatch { standing, is_held: false })
 }

@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::terminal::{self, Terminal};
-use crate::arguments::look::{Events, History};
+use crate::arguments::Events;
+use crate::arguments::look::History;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;

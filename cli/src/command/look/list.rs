@@ -7,7 +7,8 @@ use chrono::Utc;
 
 use super::named;
 use super::terminal::{self, Terminal};
-use crate::arguments::look::{List, ListOutput};
+use crate::arguments::ListOutput;
+use crate::arguments::look::List;
 use crate::document;
 use crate::exit::{Exit, usage};
 use crate::term;

@@ -6,6 +6,7 @@ mod history;
 mod list;
 mod logs;
 mod session;
+pub(super) mod transcript;
 mod tree;
 mod usage;
 pub(super) mod why;
@@ -17,7 +18,7 @@ use anyhow::Result;
 pub(super) use graph::{DagRow, dag_rows, sign};
 pub(super) use history::HistoryDocument;
 pub(super) use logs::SessionOutput;
-pub(super) use session::{list as sessions, transcript};
+pub(super) use session::list as sessions;
 
 use super::named::{self, name};
 use super::{call, explained, is_gone, reach, terminal};
@@ -27,7 +28,7 @@ use crate::term;
 use longhaul_server::Owner;
 use longhaul_server::views::Name;
 use longhaul_server::views::list::RunLine;
-use longhaul_server::{Request, advice};
+use longhaul_server::{Perform, advice};
 
 pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
     match look {
@@ -40,12 +41,11 @@ pub(super) async fn run(data_dir: &Path, look: Look) -> Result<Exit> {
         Look::Why(arguments) => why::run(data_dir, &arguments).await,
         Look::Session(arguments) => session::run(data_dir, arguments).await,
         Look::Usage(arguments) => usage::run(data_dir, &arguments).await,
-        Look::Schema(arguments) => super::schema::run(&arguments),
     }
 }
 
 /// Sends a request to an existing log.
-async fn ask<R: Request>(data_dir: &Path, request: R) -> Result<R::Response> {
+async fn ask<R: Perform>(data_dir: &Path, request: R) -> Result<R::Response> {
     call(&reach(data_dir).await?, request).await
 }
 

@@ -9,8 +9,8 @@ use anyhow::Result;
 
 use super::terminal::{self, Terminal};
 use super::{ask, named};
+use crate::arguments::ListOutput;
 use crate::arguments::Output;
-use crate::arguments::look::ListOutput;
 use crate::arguments::session::{OneHandoff, Session, SessionCommand, SessionList};
 use crate::document;
 use crate::exit::Exit;

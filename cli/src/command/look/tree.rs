@@ -12,6 +12,7 @@ use crate::document;
 use crate::exit::{Exit, failed, usage};
 use crate::place::Project;
 use crate::term;
+use longhaul_server::advice;
 use longhaul_server::views::Name;
 use longhaul_server::views::tree::Branch;
 
@@ -20,7 +21,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
     let dir = target.as_deref().map_or(within.dir.as_path(), Path::new);
     let name = if dir.is_dir() {
         let never = || usage(format!("no project in {} has ever run", dir.display()));
-        git::Checkout::containing(dir).await.map_err(failed)?;
+        git::Checkout::containing(dir)
+            .await
+            .map_err(|failure| failed(advice::with_remedy(failure, dir)))?;
         let project = Project::known_at(dir).await.ok_or_else(never)?;
         Name { text: project.id.to_string(), project: None, whole: false }
     } else {

@@ -30,14 +30,14 @@ pub(in crate::command) struct ExportDocument<'a> {
     /// How many events are in it.
     events: u64,
     /// Runs that could not be read.
-    left_out: Vec<LeftOut<'a>>,
+    left_out: Vec<UnreadableRun<'a>>,
     /// Unreadable pages of the log, each with its known content.
     unreadable: &'a [String],
 }
 
 /// A run that could not be read.
 #[derive(Debug, Serialize, JsonSchema)]
-struct LeftOut<'a> {
+struct UnreadableRun<'a> {
     /// The id of the run.
     run: &'a str,
     /// Why it is missing.
@@ -45,7 +45,7 @@ struct LeftOut<'a> {
 }
 
 /// The target of an export, and its output.
-struct Out<'a> {
+struct ExportTarget<'a> {
     file: Option<&'a Path>,
     force: bool,
     output: Output,
@@ -62,7 +62,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Export) -> Result<Exit> {
     };
     let (file, force, output) =
         (arguments.output_file.as_deref(), arguments.force, arguments.output);
-    write(data_dir, access, scope, Out { file, force, output, backup: false }).await
+    write(data_dir, access, scope, ExportTarget { file, force, output, backup: false }).await
 }
 
 pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> {
@@ -75,12 +75,17 @@ pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> 
         data_dir,
         reach(data_dir).await?,
         Scope::All,
-        Out { file: Some(&file), force, output, backup: true },
+        ExportTarget { file: Some(&file), force, output, backup: true },
     )
     .await
 }
 
-async fn write(data_dir: &Path, access: Client, scope: Scope, out: Out<'_>) -> Result<Exit> {
+async fn write(
+    data_dir: &Path,
+    access: Client,
+    scope: Scope,
+    out: ExportTarget<'_>,
+) -> Result<Exit> {
     let backup = out.backup;
     let Some(file) = out.file.filter(|file| *file != Path::new("-")) else {
         if out.output == Output::Json {
@@ -167,7 +172,7 @@ impl Written {
 
     fn document(&self, file: &Path, backup: bool) -> ExportDocument<'_> {
         let left_out =
-            self.0.damaged.iter().map(|(run, reason)| LeftOut { run: run.as_str(), reason });
+            self.0.damaged.iter().map(|(run, reason)| UnreadableRun { run: run.as_str(), reason });
         let runs = self.0.runs;
         let events = self.0.events;
         let file = file.display().to_string();

@@ -57,14 +57,14 @@ pub(in crate::command) struct ImportDocument {
     /// Runs that the log has with the same content.
     same: Vec<String>,
     /// Runs that differ from the log. If there is any, nothing is imported.
-    differ: Vec<Differing>,
+    differ: Vec<DifferingRun>,
     /// The error in the file. If there is one, nothing is imported.
     problem: Option<String>,
 }
 
 /// A run that differs from the one in the log.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Differing {
+struct DifferingRun {
     /// The id of the run.
     run: String,
     /// The difference.
@@ -75,7 +75,7 @@ impl ImportDocument {
     fn of(imported: &Imported, taken: bool, dry_run: bool) -> Self {
         let names = |runs: &[RunId]| runs.iter().map(ToString::to_string).collect();
         let differing =
-            |(run, how): &(RunId, String)| Differing { run: run.to_string(), how: how.clone() };
+            |(run, how): &(RunId, String)| DifferingRun { run: run.to_string(), how: how.clone() };
         Self {
             dry_run,
             imported: taken && !dry_run,

@@ -14,7 +14,7 @@ use anyhow::Result;
 use longhaul_storage::Scope;
 
 use super::{call, named};
-use longhaul_server::{Client, Request};
+use longhaul_server::{Client, Perform};
 
 use super::terminal::counted;
 pub(super) use check::{CheckDocument, run as check};
@@ -27,7 +27,7 @@ pub(super) use restore::{RestoreDocument, run as restore};
 pub(super) use verdict::Report as ReplayDocument;
 
 /// Makes a request and releases the log before the response is shown.
-async fn send<R: Request>(client: Client, request: R) -> Result<R::Response> {
+async fn send<R: Perform>(client: Client, request: R) -> Result<R::Response> {
     call(&client, request).await
 }
 

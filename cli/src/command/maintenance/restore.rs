@@ -37,7 +37,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Restore) -> Result<Exit> {
                 .map_err(|error| usage(format!("cannot read {shown}: {error}")))?,
         )
     };
-    let making = Making::beside(data_dir)?;
+    let making = NewDirectory::beside(data_dir)?;
     let runs = fill(&making.0, input).await.with_context(|| {
         format!("{} cannot be restored; nothing was changed", arguments.file.display())
     })?;
@@ -82,9 +82,9 @@ async fn fill(dir: &Path, input: Box<dyn Read>) -> Result<u64> {
 }
 
 /// A data directory in construction, removed on drop unless it is renamed.
-struct Making(PathBuf);
+struct NewDirectory(PathBuf);
 
-impl Making {
+impl NewDirectory {
     fn beside(data_dir: &Path) -> Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         let parent = data_dir.parent().unwrap_or(Path::new("/"));
@@ -109,7 +109,7 @@ impl Making {
     }
 }
 
-impl Drop for Making {
+impl Drop for NewDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

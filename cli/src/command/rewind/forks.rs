@@ -16,7 +16,7 @@ use crate::exit::{self, Exit, usage};
 use crate::term;
 use longhaul_server::{Client, Fork, Forked, From};
 
-/// What is forked, apart from the run.
+/// The parts of a fork, apart from the run.
 pub(super) struct Order {
     pub(super) from: From,
     pub(super) note: Option<String>,

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::command::status::{first_line, sessions_paused};
-use crate::command::terminal::safe;
 use crate::live::Live;
+use crate::status_text::{first_line, sessions_paused};
 use crate::term;
+use crate::terminal::safe;
 use longhaul_server::Client;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 use longhaul_workflows::projection::State;

@@ -157,7 +157,7 @@ impl Line {
 /// The most names in an advised command.
 const MOST_NAMES: usize = 5;
 
-/// The command that continues what was stopped, or runs what no process runs.
+/// The command that continues a stopped run, or runs one that no process runs.
 fn next(lines: &[Line], order: &Order) -> String {
     let delivered = || lines.iter().filter(|line| line.is_delivered());
     let roots = |lines: &mut dyn Iterator<Item = &Line>| -> BTreeSet<String> {
@@ -178,7 +178,8 @@ fn next(lines: &[Line], order: &Order) -> String {
     format!("{} {what}", advice::command(std::iter::once(verb.to_owned()).chain(names)))
 }
 
-/// 0: all received it, or no run matches; 5: some did; 3: none did, but a person can change that; 2: none did.
+/// 0: all received it, or no run matches; 5: some did; 3: none did, but a person can change that;
+/// 2: none did.
 pub(super) fn exit(lines: &[Line]) -> Exit {
     match lines.iter().filter(|line| line.is_delivered()).count() {
         _ if lines.is_empty() => Exit::Ok,

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use longhaul_engine::RunId;
 use longhaul_server::views::{Describe, DescribeDocument, ListRuns};
-use longhaul_server::{Client, Error, Order, Request};
+use longhaul_server::{Client, Error, Order, Perform};
 use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::State;
@@ -57,7 +57,7 @@ async fn follows(
 }
 
 /// The first response that meets a condition; `None` if there is none in time.
-async fn until<R: Request + Clone>(
+async fn until<R: Perform + Clone>(
     client: &Client,
     request: R,
     deadline: Option<Instant>,
@@ -77,7 +77,7 @@ async fn until<R: Request + Clone>(
 }
 
 /// The first response that meets a condition; `None` if no process runs the log.
-async fn pushed<R: Request>(
+async fn pushed<R: Perform>(
     client: &Client,
     request: R,
     is_met: impl Fn(&R::Response) -> bool,

@@ -8,10 +8,11 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
-use super::screen::{Choice, Pane, Popup, Screen};
+use super::feed::Pane;
+use super::screen::{Choice, Popup, Screen};
 use crate::command::look::sign;
-use crate::command::status::first_line;
 use crate::command::terminal::{safe, short, style};
+use crate::status_text::first_line;
 
 /// From this width on, the features are beside the pane instead of above it.
 const WIDE: u16 = 110;
@@ -106,7 +107,7 @@ fn head(screen: &Screen, width: u16, now: DateTime<Utc>) -> Vec<Line<'static>> {
         Span::styled(state, style(state)),
         Span::raw(format!("  {counts}")),
     ];
-    let paused = status.sessions_paused.as_ref().map(crate::command::status::sessions_paused);
+    let paused = status.sessions_paused.as_ref().map(crate::status_text::sessions_paused);
     let note = status.problem.clone().or(status.waits_on_next.clone()).or(paused);
     let owner = if status.is_running { "" } else { "no process runs it; " };
     let note = note.map(|note| first_line(&safe(&note))).unwrap_or_default();

@@ -20,7 +20,6 @@ use longhaul_workflows::projection::ProjectView;
 use longhaul_workflows::settings::Driver;
 use tokio::sync::{mpsc, watch};
 
-use super::screen::Pane;
 use crate::command::look::{SessionOutput, transcript, why};
 use crate::command::terminal::{self, Terminal};
 use crate::command::{call, explained, no_log};
@@ -294,4 +293,16 @@ impl Feed<'_> {
 fn all_projects() -> ListRuns {
     let kind = Some(ProjectWorkflow::NAME.into());
     ListRuns { kind, limit: MOST, ..ListRuns::default() }
+}
+
+/// The view of the selected feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Pane {
+    /// The history of its run.
+    #[default]
+    Log,
+    /// The output or the conversation of its last session.
+    Transcript,
+    /// Why it makes no progress.
+    Why,
 }

@@ -1,4 +1,4 @@
-//! The state of the screen, and what keys do to it.
+//! The state of the screen, and the effects of keys on it.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use longhaul_engine::RunId;
@@ -7,24 +7,12 @@ use longhaul_server::views::GraphDocument;
 use longhaul_server::views::list::RunLine;
 use longhaul_server::{From, Order, RewindPoint};
 
-use super::feed::{ScreenQuery, Update};
+use super::feed::{Pane, ScreenQuery, Update};
 use crate::command::look::{DagRow, dag_rows};
 use crate::place::Project;
 
 /// The most lines of a pane that are kept.
 const LINES: usize = 5000;
-
-/// The view of the selected feature.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Pane {
-    /// The history of its run.
-    #[default]
-    Log,
-    /// The output or the conversation of its last session.
-    Transcript,
-    /// Why it makes no progress.
-    Why,
-}
 
 /// A request of a person.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +24,7 @@ pub(super) enum Action {
     Fork(RunId, From),
 }
 
-/// What covers the screen.
+/// A window over the screen.
 pub(super) enum Popup {
     Help,
     /// A list from which one entry is chosen.

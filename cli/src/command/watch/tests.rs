@@ -11,8 +11,9 @@ use longhaul_workflows::projection::State;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
+use super::feed::Pane;
 use super::feed::Update;
-use super::screen::{Action, Choice, Pane, Popup, Screen};
+use super::screen::{Action, Choice, Popup, Screen};
 use super::{Project, draw};
 
 const FEATURES: [(&str, State, &[&str]); 4] = [

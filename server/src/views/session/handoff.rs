@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::View;
-use super::Found;
+use super::FoundSession;
 use crate::request::RequestError;
 
 /// A handoff between two sessions.
@@ -22,8 +22,8 @@ pub struct HandoffDocument {
 }
 
 impl View<'_> {
-    pub(in crate::views) fn handoff(found: Found) -> Result<HandoffDocument, RequestError> {
-        let Found { run, view, .. } = found;
+    pub(in crate::views) fn handoff(found: FoundSession) -> Result<HandoffDocument, RequestError> {
+        let FoundSession { run, view, .. } = found;
         let received = view.start.and_then(|start| start.handoff);
         let package = view.package.or(received).ok_or_else(|| {
             RequestError::refused(format!(

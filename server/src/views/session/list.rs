@@ -46,7 +46,7 @@ pub struct SessionLine {
     /// Of a session of the built-in agent at work, its phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<SessionPhase>,
-    /// What runs it: `api`, `command`, `claude`, `codex`, `opencode`, `acp`.
+    /// The driver that runs it: `api`, `command`, `claude`, `codex`, `opencode`, `acp`.
     pub driver: String,
     /// The model, as its provider or its agent names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,8 @@ pub struct SessionLine {
 }
 
 impl SessionLine {
-    /// A session of the built-in agent, from its published progress; `None`: its history tells more.
+    /// A session of the built-in agent, from its published progress; `None`: its history tells
+    /// more.
     fn of_progress(run: &RunId, summary: &Summary, progress: &SessionProgress) -> Option<Self> {
         let (state, failure) = match (&summary.status, &progress.ending) {
             (Status::Completed, ending) => SessionState::after(ending.as_ref()?),

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::View;
-use super::{Found, SessionLine};
+use super::{FoundSession, SessionLine};
 
 /// The record of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,9 +87,9 @@ pub struct SessionCheckpoint {
 impl View<'_> {
     pub(in crate::views) async fn session_record(
         &self,
-        found: &Found,
+        found: &FoundSession,
     ) -> Result<SessionDocument, StoreError> {
-        let Found { run, summary, view } = found;
+        let FoundSession { run, summary, view } = found;
         let line = SessionLine::of(run, summary, view);
         let start = view.start.as_ref();
         let feature_run = start.and_then(SessionStart::feature_run);
@@ -181,7 +181,7 @@ impl SessionDocument {
     }
 
     /// The parts that the history of the session records.
-    fn take_own(&mut self, found: &Found) {
+    fn take_own(&mut self, found: &FoundSession) {
         let view = &found.view;
         let progress = &view.progress;
         let checkpoints = view.checkpoints.iter().map(|sealing| SessionCheckpoint {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Name, View};
-use super::Found;
+use super::FoundSession;
 
 /// The entries of a transcript.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Transcript {
 pub struct TranscriptDocument {
     /// The session.
     pub session: String,
-    /// What runs it.
+    /// The driver that runs it.
     pub driver: Driver,
     /// Whether the session is over.
     pub is_over: bool,
@@ -37,8 +37,12 @@ pub struct TranscriptDocument {
 }
 
 impl View<'_> {
-    pub(in crate::views) fn transcript(&self, found: &Found, from: usize) -> TranscriptDocument {
-        let Found { run, summary, view } = found;
+    pub(in crate::views) fn transcript(
+        &self,
+        found: &FoundSession,
+        from: usize,
+    ) -> TranscriptDocument {
+        let FoundSession { run, summary, view } = found;
         let log = view.report.as_ref().map(|report| report.log.clone());
         TranscriptDocument {
             session: run.to_string(),

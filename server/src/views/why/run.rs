@@ -12,7 +12,7 @@ use super::super::View;
 use super::super::list::RunLine;
 use super::{Kind, Reason, WhyDocument, batch, project};
 use crate::advice;
-use crate::head::RunHead;
+use crate::head::{self, RunHead};
 use crate::status;
 
 impl View<'_> {
@@ -32,7 +32,7 @@ impl View<'_> {
         if self.needs_process(run, &line, &head, &reasons) {
             let project = line.header.project.clone().and_then(|id| RunId::new(id).ok());
             let root = match project {
-                Some(project) => status::known_root(self.store, &project).await?,
+                Some(project) => head::known_root(self.store, &project).await?,
                 None => None,
             };
             reasons.push(Reason::not_running(&root.unwrap_or_default()));

@@ -1,4 +1,4 @@
-//! What a session waits for, also as the reason of its feature.
+//! The cause of a session's wait, also as the reason of its feature.
 
 use longhaul_engine::{Activity, RunId, Status, StoreError};
 use longhaul_workflows::contracts::{CallModel, RunSession};
@@ -12,8 +12,8 @@ use super::super::View;
 use super::super::list::RunLine;
 use super::{Kind, Reason};
 use crate::advice;
+use crate::head;
 use crate::questions::{self, Question};
-use crate::status;
 
 impl View<'_> {
     /// The reason of a session run, or of a feature run whose session is one; `None` for others.
@@ -92,7 +92,7 @@ impl View<'_> {
         }
         let project = line.header.project.clone().and_then(|project| RunId::new(project).ok());
         let root = match project {
-            Some(project) => status::known_root(self.store, &project).await?,
+            Some(project) => head::known_root(self.store, &project).await?,
             None => None,
         };
         let root = root.unwrap_or_default();

@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use longhaul_engine::{Activity as _, Attempt, Failure, Handler, Handlers, RunId};
 use longhaul_workflows::contracts::{
-    BeginInput, BeginSession, Begun, Block, CallModel, EndInput, EndSession, Ended, Message,
-    ModelAnswer, ModelCall, ModelStop, RunSession, SessionEnding, SessionInput, SessionReport,
-    Texts, ToolCall, Usage,
+    BeginInput, BeginSession, Block, CallModel, EndInput, EndSession, Message, ModelAnswer,
+    ModelCall, ModelStop, PromptTexts, RunSession, SessionBegin, SessionEnd, SessionEnding,
+    SessionInput, SessionReport, ToolCall, Usage,
 };
 
 use super::{State, World};
@@ -69,12 +69,12 @@ impl World {
     }
 }
 
-fn begun() -> Begun {
+fn begun() -> SessionBegin {
     let text = |text: &str| text.to_owned();
-    Begun {
+    SessionBegin {
         landed: None,
         sandbox: text("none"),
-        texts: Texts {
+        texts: PromptTexts {
             system: text("system"),
             prompt: text("prompt"),
             summarise: text("summarise"),
@@ -122,9 +122,9 @@ fn texts_of(message: &Message) -> Vec<String> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
-fn end_session(state: &mut State, input: &EndInput, _: &RunId) -> Result<Ended, Failure> {
+fn end_session(state: &mut State, input: &EndInput, _: &RunId) -> Result<SessionEnd, Failure> {
     if input.handoff.is_none() {
         state.work_on(&input.session);
     }
-    Ok(Ended { notes: String::new() })
+    Ok(SessionEnd { notes: String::new() })
 }

@@ -7,24 +7,12 @@ use petgraph::Direction;
 use petgraph::algo::kosaraju_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use crate::backlog::error::Cycle;
 use crate::backlog::feature::{Feature, FeatureId};
 
 /// The work after which the search ends, in visited links: about a second.
 const BUDGET: usize = 20_000_000;
-
-/// A dependency cycle.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Cycle {
-    /// Each feature depends on the next one; the first one is also the last one.
-    pub path: Vec<FeatureId>,
-    /// The feature that could lose a dependency.
-    pub without_in: FeatureId,
-    /// That dependency. The list is acyclic without these dependencies of all cycles.
-    pub without: FeatureId,
-}
 
 /// The cycles of a list, the shortest first; dependencies on missing features are ignored.
 ///

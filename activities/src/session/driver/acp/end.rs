@@ -1,4 +1,4 @@
-//! The end of a turn: the protocol's reasons to stop, and what agents add to an error.
+//! The end of a turn: the protocol's reasons to stop, and the details that agents add to an error.
 
 use std::time::Duration;
 

@@ -2,10 +2,11 @@
 //!
 //! The client is a state machine over lines, without the crate `agent-client-protocol`: that starts
 //! the agent itself, and here a supervisor does, in the sandbox. The same reader makes the
-//! transcript of a log, where only the lines of the agent are. So the ids of requests are constants.
+//! transcript of a log, where only the lines of the agent are. So the ids of requests are
+//! constants.
 //!
-//! The protocol has no type for a full window, a limited rate or a missing login: [`end`] reads what
-//! agents add.
+//! The protocol has no type for a full window, a limited rate or a missing login: [`end`] reads
+//! what agents add.
 
 mod end;
 mod permission;
@@ -17,7 +18,7 @@ use std::path::Path;
 use longhaul_workflows::settings::AgentSettings;
 use serde_json::{Value, json};
 
-use super::preflight::Given;
+use super::environment::AgentEnvironment;
 use super::{Abilities, AgentDriver, Dialogue, Launch, Reader};
 
 use reader::AcpReader;
@@ -64,7 +65,7 @@ impl AgentDriver for Acp {
         "`allow` of [agent.acp]"
     }
 
-    fn is_logged_in(&self, _given: &Given<'_>) -> Option<bool> {
+    fn is_logged_in(&self, _given: &AgentEnvironment<'_>) -> Option<bool> {
         None
     }
 }

@@ -1,4 +1,4 @@
-//! The conversation with an agent: requests in order, and what its lines mean.
+//! The conversation with an agent: requests in order, and the meaning of its lines.
 
 use longhaul_workflows::contracts::AgentOutcome;
 use serde_json::{Value, json};

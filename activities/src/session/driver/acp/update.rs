@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::AgentEvent;
 use super::super::event::{micros, number, summary, text};
 
-/// What a turn has produced so far.
+/// The output of a turn so far.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     /// The begin of a message, which comes in pieces, and its id.
@@ -163,7 +163,7 @@ impl Tools {
         events
     }
 
-    /// Takes over what an update states about a call.
+    /// Applies an update of a call.
     fn note(&mut self, update: &Value) {
         let call = self.calls.entry(text(update, "/toolCallId")).or_default();
         for (field, pointer) in [(&mut call.kind, "/kind"), (&mut call.title, "/title")] {
@@ -189,7 +189,7 @@ impl Tools {
     }
 }
 
-/// The output of a call: its text, or what the tool returned.
+/// The output of a call: its text, or the result of the tool.
 fn output(update: &Value) -> String {
     let parts = update["content"].as_array().into_iter().flatten();
     let texts: Vec<String> =

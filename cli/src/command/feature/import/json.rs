@@ -1,6 +1,8 @@
 //! JSON document of `longhaul feature import`.
 
-use longhaul_backlog::import::{Item, Kept, Mapped, NotMapped, Place, PriorityOrder, Skipped};
+use longhaul_backlog::import::{
+    DroppedPart, Item, KeptKey, MappedKey, Place, PriorityOrder, Skipped,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -26,11 +28,11 @@ pub(in crate::command) struct ImportDocument<'a> {
     /// The features that were added, or would be with a dry run.
     added: Vec<Added<'a>>,
     /// Keys that were read into a field.
-    mapped: &'a [Mapped],
+    mapped: &'a [MappedKey],
     /// Keys that are kept in addition to the fields.
-    kept_extra: Vec<&'a Kept>,
+    kept_extra: Vec<&'a KeptKey>,
     /// Data that is not imported.
-    not_mapped: Vec<&'a NotMapped>,
+    not_mapped: Vec<&'a DroppedPart>,
     /// Entries of the project's list that took over what differs, or would with a dry run.
     updated: Vec<SkippedLine<'a>>,
     /// Entries with an id that the project's list has.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use longhaul_backlog::import::{Imported, Item, Kept, Merged, NotMapped, Skipped};
+use longhaul_backlog::import::{DroppedPart, Imported, Item, KeptKey, Merged, Skipped};
 use longhaul_workflows::backlog::FeatureId;
 
 /// A finished import.
@@ -21,7 +21,7 @@ impl<'a> Report<'a> {
     }
 
     /// The kept keys of the added entries.
-    pub(super) fn kept(&self) -> Vec<&'a Kept> {
+    pub(super) fn kept(&self) -> Vec<&'a KeptKey> {
         let added: BTreeSet<&FeatureId> = self.added().map(|item| &item.feature.id).collect();
         self.imported
             .kept_extra
@@ -30,7 +30,7 @@ impl<'a> Report<'a> {
             .collect()
     }
 
-    pub(super) fn not_mapped(&self) -> impl Iterator<Item = &'a NotMapped> {
+    pub(super) fn not_mapped(&self) -> impl Iterator<Item = &'a DroppedPart> {
         self.imported.not_mapped.iter().chain(&self.merged.not_mapped)
     }
 
@@ -110,15 +110,15 @@ impl<'a> Report<'a> {
 
     /// Groups equal keys of several entries in one line.
     fn kept_by_key(&self) -> Vec<String> {
-        let mut counted: Vec<(&Kept, usize)> = Vec::new();
+        let mut counted: Vec<(&KeptKey, usize)> = Vec::new();
         for kept in self.kept() {
-            let is_same = |other: &Kept| other.key == kept.key && other.reason == kept.reason;
+            let is_same = |other: &KeptKey| other.key == kept.key && other.reason == kept.reason;
             match counted.iter_mut().find(|(other, _)| is_same(other)) {
                 Some((_, count)) => *count += 1,
                 None => counted.push((kept, 1)),
             }
         }
-        let line = |(kept, count): &(&Kept, usize)| {
+        let line = |(kept, count): &(&KeptKey, usize)| {
             let renamed = if kept.kept_as == kept.key {
                 String::new()
             } else {

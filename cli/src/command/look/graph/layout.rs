@@ -1,6 +1,6 @@
 //! Layered layout of a graph: one column per distance from the features without dependencies,
-//! ordered by barycenter. Unlike `rust-sugiyama`, which places features only, it finds a way for long
-//! lines between the features of other columns.
+//! ordered by barycenter. Unlike `rust-sugiyama`, which places features only, it finds a way for
+//! long lines between the features of other columns.
 
 use std::collections::HashMap;
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use longhaul_engine::RunId;
 
-use super::super::session::transcript;
-use super::super::{call, explained, is_gone, reach};
+use super::super::{call, explained, is_gone, reach, transcript};
 use super::SessionOutput;
 use crate::term;
 use longhaul_server::views::activity::output_file;

@@ -83,7 +83,7 @@ async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
     (!status.root.is_empty()).then_some(status.root)
 }
 
-/// What agents do not see, and what keeps finished work from landing. Other checks report settings
+/// Files that agents do not see, and obstacles to landing. Other checks report settings
 /// that cannot be read, and a git that fails.
 async fn checkout(root: &Path) -> Vec<Finding> {
     let Ok(loaded) = longhaul_activities::project::load(root).await else { return Vec::new() };

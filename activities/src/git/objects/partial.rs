@@ -1,0 +1,121 @@
+//! Partial clones: the missing objects of a commit are fetched before work begins on it. All other
+//! commands get by without the network.
+
+use std::path::Path;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use longhaul_engine::Failure;
+
+use crate::git::command::Git;
+use crate::git::names::head_ref;
+use crate::git::objects::refs::Repository;
+
+/// A server may count and pack for a long time before it sends anything.
+const PATIENCE: Duration = Duration::from_mins(10);
+/// Each fetch can show more missing objects: a tree, then its entries.
+const ROUNDS: usize = 5;
+
+/// The number of objects of a branch that are not in a partial clone, and the remote that has them;
+/// `None`: all are there.
+pub async fn missing_objects(
+    checkout: &Path,
+    branch: &str,
+) -> Result<Option<(usize, String)>, Failure> {
+    let promisors = promisors(checkout).await?;
+    let Some(remote) = promisors.first() else { return Ok(None) };
+    let missing = missing(checkout, &head_ref(branch)).await?.len();
+    Ok((missing > 0).then(|| (missing, remote.clone())))
+}
+
+/// Fetches the objects of a branch that are not in a partial clone.
+///
+/// # Errors
+/// A failure of the machine, if its remotes do not give them.
+pub async fn fetch_missing(checkout: &Path, branch: &str) -> Result<(), Failure> {
+    fetch_from(&promisors(checkout).await?, checkout, &head_ref(branch)).await
+}
+
+impl Repository {
+    /// Makes a commit complete: a partial clone may lack objects of it.
+    pub(in crate::git) async fn complete(&self, commit: &str) -> Result<(), Failure> {
+        let promisors = self.plumbing.promisors();
+        let last = || self.complete.lock().unwrap_or_else(PoisonError::into_inner);
+        if promisors.is_empty() || *last() == commit {
+            return Ok(());
+        }
+        fetch_from(promisors, &self.root, commit).await?;
+        commit.clone_into(&mut last());
+        Ok(())
+    }
+}
+
+async fn fetch_from(promisors: &[String], checkout: &Path, commit: &str) -> Result<(), Failure> {
+    let mut reason = String::new();
+    for remote in promisors.iter().cycle().take(ROUNDS * promisors.len()) {
+        let wanted = missing(checkout, commit).await?;
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let advice = "make it reachable, or clone without `--filter`";
+        reason = match fetch(checkout, remote, &wanted).await? {
+            Ok(()) => continue,
+            Err(cause) => format!("`{remote}` does not give them ({cause}); {advice}"),
+        };
+        if promisors.len() == 1 {
+            break;
+        }
+    }
+    let left = missing(checkout, commit).await?.len();
+    if left == 0 {
+        return Ok(());
+    }
+    let checkout = checkout.display();
+    Err(Failure::machine(format!(
+        "{checkout} is a partial clone without {left} objects of its files, and {reason}"
+    )))
+}
+
+/// The objects of the files of a commit that are not there. Those in a missing directory are not
+/// known.
+async fn missing(checkout: &Path, commit: &str) -> Result<Vec<String>, Failure> {
+    let options = ["rev-list", "--objects", "--no-walk", "--missing=print"];
+    let listed = Git::at(checkout).args(options).arg(commit).text().await?;
+    Ok(listed.lines().filter_map(|line| line.strip_prefix('?')).map(str::to_owned).collect())
+}
+
+/// Fetches objects, or returns why the remote does not give them.
+async fn fetch(
+    checkout: &Path,
+    remote: &str,
+    objects: &[String],
+) -> Result<Result<(), String>, Failure> {
+    let options = [
+        "--quiet",
+        "--no-tags",
+        "--no-write-fetch-head",
+        "--recurse-submodules=no",
+        "--filter=blob:none",
+        "--stdin",
+    ];
+    // As git itself fetches missing objects. The user's clone took them without a check, too.
+    let mut git = Git::at(checkout)
+        .setting("fetch.negotiationAlgorithm=noop")
+        .setting("fetch.fsckObjects=false");
+    git.patience = PATIENCE;
+    let git = git.arg("fetch").args(options).arg(remote);
+    let finished = git.input(objects.join("\n") + "\n").finish().await?;
+    let cause = finished.error_text().lines().next().unwrap_or_default();
+    Ok(if finished.code() == Some(0) { Ok(()) } else { Err(cause.to_owned()) })
+}
+
+/// The remotes of which a repository is a partial clone.
+async fn promisors(checkout: &Path) -> Result<Vec<String>, Failure> {
+    let query = ["config", "--type=bool", "--get-regexp", r"^remote\..*\.promisor$"];
+    let listed = Git::at(checkout).args(query).find().await?.unwrap_or_default();
+    let named = listed.lines().filter_map(|line| {
+        let remote = line.strip_prefix("remote.")?.strip_suffix(".promisor true")?;
+        Some(remote.to_owned())
+    });
+    Ok(named.collect())
+}

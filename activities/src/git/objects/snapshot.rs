@@ -1,0 +1,188 @@
+//! The current content of a work tree as a git tree, independent of its own index, flags or
+//! unfinished merge.
+
+use std::path::{Path, PathBuf};
+
+use longhaul_engine::Failure;
+use tempfile::TempDir;
+
+use super::plumbing::Plumbing;
+use super::read::Entry;
+use super::refs::Repository;
+use super::trees::{set_entries, temporary_dir};
+use crate::files::give_reading;
+use crate::git::command::Git;
+use crate::git::files;
+
+/// A separate index over a work tree.
+#[derive(Debug)]
+pub(in crate::git) struct Snapshot {
+    dir: TempDir,
+    plumbing: Plumbing,
+    work_tree: PathBuf,
+    /// Whether the index of the tree was readable.
+    pub(in crate::git) had_index: bool,
+    /// The files that the index did not have before this snapshot, ignored ones too: the output of
+    /// `ls-files`.
+    others: Vec<u8>,
+    /// The tree of the index, if it was written since the last change.
+    written: tokio::sync::Mutex<Option<String>>,
+    /// Whether git could not read some files.
+    was_denied: bool,
+}
+
+impl Snapshot {
+    /// Captures everything in a work tree that is not ignored. `index` is Longhaul's own index of
+    /// the tree, if any; `commit` is the fallback when it cannot be read. Files that a program made
+    /// unreadable become readable for their owner: git would leave them out.
+    pub(in crate::git) async fn take(
+        repo: &Repository,
+        work_tree: &Path,
+        index: &Path,
+        commit: &str,
+    ) -> Result<Self, Failure> {
+        let taken = Self::of_readable(repo, work_tree, index, commit).await;
+        let is_whole = taken.as_ref().is_ok_and(|snapshot| !snapshot.was_denied);
+        if !is_whole && give_reading(work_tree) {
+            return Self::of_readable(repo, work_tree, index, commit).await;
+        }
+        taken
+    }
+
+    async fn of_readable(
+        repo: &Repository,
+        work_tree: &Path,
+        index: &Path,
+        commit: &str,
+    ) -> Result<Self, Failure> {
+        let (dir, plumbing, work_tree) =
+            (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
+        let written = tokio::sync::Mutex::default();
+        let (had_index, others, was_denied) = (true, Vec::new(), false);
+        let mut snapshot =
+            Self { dir, plumbing, work_tree, had_index, others, written, was_denied };
+        let is_copied = files::copy_with_time(index, &snapshot.file())?;
+        if !is_copied || snapshot.add_nested().await.is_err() {
+            // The index is missing or broken.
+            snapshot.had_index = false;
+            files::remove(&snapshot.file())?;
+            snapshot.git().args(["read-tree", commit]).run().await?;
+            snapshot.add_nested().await?;
+        }
+        // Exit code 1 means that single files could not be read; the others are in.
+        let added = snapshot.git().args(["add", "--all", "--ignore-errors"]).finish().await?;
+        snapshot.was_denied |= added.was_denied();
+        match added.code() {
+            Some(0) => {}
+            Some(1) => {
+                tracing::warn!(
+                    dir = %snapshot.work_tree.display(),
+                    error = added.error_text(),
+                    "some files were left out",
+                );
+            }
+            _ => return Err(added.failure()),
+        }
+        Ok(snapshot)
+    }
+
+    /// A command on this index.
+    pub(in crate::git) fn git(&self) -> Git {
+        self.plumbing.git_in(&self.work_tree, &self.file())
+    }
+
+    /// The index file.
+    pub(in crate::git) fn file(&self) -> PathBuf {
+        self.dir.path().join("index")
+    }
+
+    /// The tree.
+    pub(in crate::git) async fn tree(&self) -> Result<String, Failure> {
+        let mut written = self.written.lock().await;
+        if let Some(tree) = &*written {
+            return Ok(tree.clone());
+        }
+        let tree = self.git().arg("write-tree").text().await?;
+        Ok(written.insert(tree).clone())
+    }
+
+    /// Replaces entries of the index, not files of the work tree.
+    pub(in crate::git) async fn set(&self, entries: &[(&[u8], &Entry)]) -> Result<(), Failure> {
+        if !entries.is_empty() {
+            *self.written.lock().await = None;
+            set_entries(self.git(), entries).await?;
+        }
+        Ok(())
+    }
+
+    /// The ignored files that pass a filter.
+    pub(in crate::git) async fn ignored(
+        &self,
+        filter: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<Vec<u8>>, Failure> {
+        let matching = |listed: &[u8]| {
+            let files = files::nul_separated(listed).filter(|path| !path.ends_with(b"/"));
+            files.filter(|path| filter(path)).map(<[u8]>::to_vec).collect::<Vec<_>>()
+        };
+        let others = matching(&self.others);
+        if others.is_empty() {
+            return Ok(others);
+        }
+        let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z"];
+        Ok(matching(&self.git().args(args).run().await?.stdout))
+    }
+
+    /// The tree with more files added, even ignored ones. The index does not change.
+    pub(in crate::git) async fn tree_with(&self, paths: &[Vec<u8>]) -> Result<String, Failure> {
+        let copy = self.dir.path().join("more");
+        std::fs::copy(self.file(), &copy).map_err(|error| files::failed("write", &copy, &error))?;
+        let git = || self.git().env("GIT_INDEX_FILE", &copy);
+        let add = ["update-index", "--add", "--replace", "-z", "--stdin"];
+        git().args(add).input(paths.join(&0)).run().await?;
+        git().arg("write-tree").text().await
+    }
+
+    /// Adds nested repositories as plain files: git itself would fail on them, or leave their files
+    /// out.
+    async fn add_nested(&mut self) -> Result<(), Failure> {
+        let others = self.git().args(["ls-files", "--others", "-z"]).run().await?;
+        self.was_denied |= others.was_denied();
+        self.others = others.stdout;
+        if directories(&self.others).next().is_none() {
+            return Ok(());
+        }
+        // Those that are not ignored.
+        let args = ["ls-files", "--others", "--exclude-standard", "-z"];
+        let listed = self.git().args(args).run().await?;
+        let mut nested: Vec<Vec<u8>> = directories(&listed.stdout).collect();
+        let mut input = Vec::new();
+        while let Some(prefix) = nested.pop() {
+            let dir = self.work_tree.join(files::path_of(&prefix));
+            let args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
+            let listed = Git::at(&dir).args(args).run().await?;
+            self.was_denied |= listed.was_denied();
+            nested.extend(
+                directories(&listed.stdout).map(|inner| [prefix.as_slice(), &inner].concat()),
+            );
+            for name in files::nul_separated(&listed.stdout).filter(|name| !name.ends_with(b"/")) {
+                let is_file = std::fs::symlink_metadata(dir.join(files::path_of(name)))
+                    .is_ok_and(|it| !it.is_dir());
+                if is_file {
+                    input.extend_from_slice(&prefix);
+                    input.extend_from_slice(name);
+                    input.push(0);
+                }
+            }
+        }
+        if input.is_empty() {
+            return Ok(());
+        }
+        let args = ["update-index", "--add", "--replace", "-z", "--stdin"];
+        self.git().args(args).input(input).run().await.map(drop)
+    }
+}
+
+/// Nested repositories in the output of `ls-files --others`: the paths that end with a slash.
+fn directories(output: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    files::nul_separated(output).filter(|path| path.ends_with(b"/")).map(<[u8]>::to_vec)
+}

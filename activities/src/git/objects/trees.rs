@@ -1,0 +1,152 @@
+//! Git trees without a work tree: merges them, and replaces single files.
+
+use longhaul_engine::Failure;
+use tempfile::TempDir;
+
+use super::read::{DIRECTORY, Entries, Entry};
+use super::refs::Repository;
+use crate::git::command::Git;
+use crate::git::files;
+
+/// The result of merging two commits.
+#[derive(Debug)]
+pub(in crate::git) struct TreeMerge {
+    /// The merged tree; files in conflict contain conflict markers.
+    pub(in crate::git) tree: String,
+    /// The files in conflict.
+    pub(in crate::git) conflicts: Vec<Vec<u8>>,
+    /// Git's messages about the conflicts.
+    pub(in crate::git) output: String,
+}
+
+impl Repository {
+    /// Merges two commits without a work tree. Commits without a common ancestor are merged by
+    /// their content: files that differ are in conflict.
+    pub(in crate::git) async fn merge_commits(
+        &self,
+        ours: &str,
+        theirs: &str,
+    ) -> Result<TreeMerge, Failure> {
+        let ahead = match self.is_near_ancestor(ours, theirs).await? {
+            _ if ours == theirs => Some(ours),
+            Some(true) => Some(theirs),
+            Some(false) => Some(ours),
+            None => None,
+        };
+        if let Some(ahead) = ahead {
+            let tree = self.tree_of(ahead).await?;
+            return Ok(TreeMerge { tree, conflicts: Vec::new(), output: String::new() });
+        }
+        let options = ["--write-tree", "--allow-unrelated-histories", "--name-only", "--messages"];
+        let git = self.plumbing.git().arg("merge-tree").args(options);
+        let finished = git.args(["-z", ours, theirs]).finish().await?;
+        if !matches!(finished.code(), Some(0 | 1)) {
+            return Err(finished.failure());
+        }
+        let mut parts = finished.stdout.split(|byte| *byte == 0);
+        let tree = parts.next().map(files::shown).unwrap_or_default();
+        // An empty part ends the files; the messages follow.
+        let mut conflicts: Vec<Vec<u8>> =
+            parts.by_ref().take_while(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
+        conflicts.sort_unstable();
+        conflicts.dedup();
+        if finished.code() == Some(0) {
+            conflicts.clear();
+        }
+        Ok(TreeMerge { tree, conflicts, output: conflict_messages(parts) })
+    }
+
+    /// The same tree with new bytes in one of its files.
+    pub(in crate::git) async fn with_file(
+        &self,
+        tree: &str,
+        path: &str,
+        mode: &str,
+        bytes: &[u8],
+    ) -> Result<String, Failure> {
+        let mut object =
+            self.plumbing.git().args(["hash-object", "-w", "--stdin"]).input(bytes).text().await?;
+        let mut mode = mode.to_owned();
+        let mut path = path;
+        // The trees from that of the file up to the root.
+        loop {
+            let (place, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let old = if place.is_empty() {
+                self.tree_of(tree).await?
+            } else {
+                self.entry_in(tree, place).await?.map(|entry| entry.object).unwrap_or_default()
+            };
+            let mut entries = self.entries(Some(&old)).await?;
+            entries.insert(name.as_bytes().to_vec(), Entry { mode, object });
+            object = self.make_tree(&entries).await?;
+            if place.is_empty() {
+                return Ok(object);
+            }
+            (mode, path) = (DIRECTORY.to_owned(), place);
+        }
+    }
+
+    async fn make_tree(&self, entries: &Entries) -> Result<String, Failure> {
+        let mut input = Vec::new();
+        for (name, entry) in entries {
+            input.extend(format!("{} {} {}\t", entry.mode, entry.kind(), entry.object).bytes());
+            input.extend(name);
+            input.push(0);
+        }
+        self.plumbing.git().args(["mktree", "-z", "--missing"]).input(input).text().await
+    }
+
+    /// The same tree with these entries.
+    pub(in crate::git) async fn with_entries(
+        &self,
+        tree: &str,
+        entries: &[(&[u8], &Entry)],
+    ) -> Result<String, Failure> {
+        let dir = temporary_dir()?;
+        let index = dir.path().join("index");
+        let git = || self.plumbing.git().env("GIT_INDEX_FILE", &index);
+        git().args(["read-tree", tree]).run().await?;
+        set_entries(git(), entries).await?;
+        git().arg("write-tree").text().await
+    }
+}
+
+/// A directory for an index that is not a work tree's own.
+pub(in crate::git) fn temporary_dir() -> Result<TempDir, Failure> {
+    let made = tempfile::Builder::new().prefix("longhaul-").tempdir();
+    made.map_err(|error| files::failed("make a directory in", &std::env::temp_dir(), &error))
+}
+
+/// Writes entries to the index that `git` works on; absent ones are removed.
+pub(in crate::git) async fn set_entries(
+    git: Git,
+    entries: &[(&[u8], &Entry)],
+) -> Result<(), Failure> {
+    let mut input = Vec::new();
+    // Removals first: a file may replace a directory.
+    for there in [false, true] {
+        for (path, entry) in entries.iter().filter(|(_, entry)| entry.is_there() == there) {
+            let mode = if there { entry.mode.as_str() } else { "0" };
+            input.extend_from_slice(format!("{mode} {}\t", entry.object).as_bytes());
+            input.extend_from_slice(path);
+            input.push(0);
+        }
+    }
+    if input.is_empty() {
+        return Ok(());
+    }
+    git.args(["update-index", "--replace", "-z", "--index-info"]).input(input).run().await.map(drop)
+}
+
+/// The texts about conflicts, out of `<count> <paths>... <kind> <text>` sections.
+fn conflict_messages<'a>(mut parts: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut output = String::new();
+    while let Some(count) = parts.next().and_then(|part| files::shown(part).parse::<usize>().ok()) {
+        let mut rest = parts.by_ref().skip(count);
+        let (Some(kind), Some(text)) = (rest.next(), rest.next()) else { break };
+        if kind.starts_with(b"CONFLICT") {
+            output.push_str(&files::shown(text));
+        }
+    }
+    output.trim_end().to_owned()
+}

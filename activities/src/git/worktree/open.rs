@@ -1,0 +1,195 @@
+//! `OpenWorktree`: the feature's branch, checked out and clean.
+
+use std::path::Path;
+
+use longhaul_engine::{Attempt, Failure};
+use longhaul_workflows::contracts::{OpenInput, Worktree};
+
+use super::private::{Head, NewHead};
+use super::tree::{Condition, Tree};
+use crate::git::names::{NEXT, branch, feature_ref, head_ref, rescue_ref};
+use crate::git::objects::read::Change;
+use crate::git::objects::refs::Repository;
+use crate::git::objects::snapshot::Snapshot;
+use crate::git::tip::TipState;
+
+/// The refs that keep the content found in a tree.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::git) struct KeptRefs<'a> {
+    /// The branch of the feature.
+    pub(in crate::git) branch: &'a str,
+    /// The ref for uncommitted files, and for work off the branch.
+    pub(in crate::git) rescue: &'a str,
+    /// The ref for commits that the branch drops.
+    pub(in crate::git) commits: &'a str,
+}
+
+impl Repository {
+    pub(in crate::git) async fn open_worktree(
+        &self,
+        input: &OpenInput,
+        attempt: &Attempt,
+    ) -> Result<Worktree, Failure> {
+        let tree = self.tree(input.feature.as_str());
+        let branch = branch(&input.feature);
+        self.refuse_if_checked_out(&branch).await?;
+        let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
+        let tip = self.start_commit(&input.target).await?;
+        self.ensure_branch(&branch, &tip).await?;
+        let is_clean = self
+            .keep_found(&tree, KeptRefs { branch: &branch, rescue: &rescue, commits: &commits })
+            .await?;
+        let start = self.ensure_branch(&branch, &tip).await?;
+        let is_behind = start != tip && self.is_ancestor(&start, &tip).await?;
+        let head = if is_behind { tip.clone() } else { start };
+        if is_behind {
+            self.advance_branch(&branch, &head).await?;
+        }
+        if is_clean && !is_behind {
+            tree.begin_use()?;
+            self.write_private(&tree, NewHead::on(&branch, &input.target), &head).await?;
+        } else {
+            self.ready(&tree, NewHead::on(&branch, &input.target), &head).await?;
+        }
+        self.remember_base(&tree, &head, &tip).await?;
+        let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
+        let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;
+        Ok(Worktree { path: shown(&tree.path), branch, head, rescued, has_work })
+    }
+
+    /// Refuses a branch that is checked out: moving it would make the files there look changed.
+    async fn refuse_if_checked_out(&self, branch: &str) -> Result<(), Failure> {
+        match self.checkouts_of(branch).await?.first() {
+            Some(checkout) => Err(Failure::terminal(format!(
+                "`{branch}` is already checked out in {}; check out another branch there, then \
+                 resume the feature",
+                checkout.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The commit to start from. A conflict between the target and `longhaul/next` does not block
+    /// work on a feature; the merge reports it.
+    pub(in crate::git) async fn start_commit(&self, target: &str) -> Result<String, Failure> {
+        let _held = self.exclusive().await;
+        match self.tip(target, None).await {
+            Ok(tip) => Ok(tip),
+            Err(failure) => match self.tip_state(target).await? {
+                TipState::Both { next, .. } => {
+                    tracing::warn!(%failure, "starting from {NEXT}");
+                    Ok(next)
+                }
+                _ => Err(failure),
+            },
+        }
+    }
+
+    async fn ensure_branch(&self, branch: &str, tip: &str) -> Result<String, Failure> {
+        let _held = self.exclusive().await;
+        if let Some(commit) = self.branch_commit(branch).await? {
+            return Ok(commit);
+        }
+        self.move_ref(&head_ref(branch), None, tip).await?;
+        Ok(tip.to_owned())
+    }
+
+    async fn advance_branch(&self, branch: &str, to: &str) -> Result<(), Failure> {
+        let _held = self.exclusive().await;
+        let from = self.branch_commit(branch).await?;
+        self.move_ref(&head_ref(branch), from.as_deref(), to).await
+    }
+
+    /// The commit of a feature's branch.
+    pub(in crate::git) async fn branch_commit(
+        &self,
+        branch: &str,
+    ) -> Result<Option<String>, Failure> {
+        self.commit_of(&head_ref(branch)).await
+    }
+
+    /// Adopts the commits of a tree's own branch, and keeps everything else in the tree that is not
+    /// on the branch. Returns whether the tree is sound and clean on the branch.
+    pub(in crate::git) async fn keep_found(
+        &self,
+        tree: &Tree,
+        kept: KeptRefs<'_>,
+    ) -> Result<bool, Failure> {
+        let condition = tree.condition()?;
+        let is_link = tree.path.is_symlink();
+        if condition == Condition::Missing && (is_link || !has_files(&tree.path)) {
+            return Ok(false);
+        }
+        tree.let_read();
+        let (head, tip) = self.take_private(tree, kept).await?;
+        let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
+        let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };
+        let is_current = tip.as_ref() == Some(&base) && tree.at()?.as_ref() == Some(&base);
+        let is_settled = is_on_branch && !tree.is_half_reset() && !tree.has_unfinished();
+        if condition == Condition::Sound && is_current && is_settled && tree.is_as_indexed().await?
+        {
+            return Ok(true);
+        }
+        // The index of a suspect tree cannot be trusted, and a tree that was never checked out has
+        // none: files missing then were not deleted.
+        let index = if condition == Condition::Sound {
+            tree.index()
+        } else {
+            tree.index().with_extension("none")
+        };
+        let snapshot = Snapshot::take(self, &tree.path, &index, &base).await?;
+        let (is_indexed, state) = (snapshot.had_index, snapshot.tree().await?);
+        let changes = self.changes(&base, &state).await?;
+        let is_loss = |change: &Change| !is_indexed && !change.after.is_there();
+        let has_changes = !tree.is_half_reset() && !changes.iter().all(is_loss);
+        let has_strayed = match &tip {
+            Some(tip) => !self.is_ancestor(&base, tip).await?,
+            None => true,
+        };
+        if has_changes || has_strayed {
+            let message = format!("Longhaul: found in the work tree of {}\n", kept.branch);
+            self.keep(kept.rescue, &state, Some(&base), &message).await?;
+        }
+        Ok(is_settled && is_indexed && changes.is_empty() && is_current)
+    }
+
+    /// Adopts the branch of a tree where a program moved it; returns HEAD and the branch.
+    pub(in crate::git) async fn take_private(
+        &self,
+        tree: &Tree,
+        kept: KeptRefs<'_>,
+    ) -> Result<(Head, Option<String>), Failure> {
+        if let Some(commit) = self.private_branch(tree, kept.branch).await? {
+            self.take_branch(kept, &commit).await?;
+        }
+        let tip = self.branch_commit(kept.branch).await?;
+        let head = self.head_of(tree).await?;
+        let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
+        // The branch in the private repository may lag the project's after a crash.
+        Ok((if is_on_branch { Head { commit: tip.clone(), ..head } } else { head }, tip))
+    }
+
+    /// Moves the branch of a feature to the commit in the agent's private repository.
+    async fn take_branch(&self, kept: KeptRefs<'_>, commit: &str) -> Result<(), Failure> {
+        let tip = self.branch_commit(kept.branch).await?;
+        if tip.as_deref() == Some(commit) {
+            return Ok(());
+        }
+        if let Some(tip) = &tip
+            && !self.is_ancestor(tip, commit).await?
+        {
+            self.keep_commits(kept.commits, tip).await?;
+        }
+        self.move_ref(&head_ref(kept.branch), tip.as_deref(), commit).await
+    }
+}
+
+fn has_files(dir: &Path) -> bool {
+    std::fs::read_dir(dir).is_ok_and(|entries| {
+        entries.filter_map(Result::ok).any(|entry| entry.file_name() != ".git")
+    })
+}
+
+pub(in crate::git) fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

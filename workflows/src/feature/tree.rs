@@ -1,0 +1,57 @@
+//! Steps on the work tree that need no session: set-up and baseline, merging the target, gates.
+
+use longhaul_engine::{Activity, Context, ContextExt, Stop};
+
+use crate::contracts::{RefreshWorktree, RunSetup};
+
+use super::{Stage, Work, notice};
+
+/// Sets the work tree up and runs the baseline on its commit.
+pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
+    work.enter(context, Stage::SetUp).await?;
+    let setup = context.call::<RunSetup>(work.setup()).await?;
+    let baseline = work.baseline(&work.commit);
+    let baseline = notice::checks(context, work, baseline).await?;
+    work.take_baseline(setup.failed().or(baseline.failed()));
+    Ok(())
+}
+
+/// Merges the target into the work tree. Returns whether the branch moved.
+pub(super) async fn refresh(context: &mut dyn Context, work: &mut Work) -> Result<bool, Stop> {
+    let refreshed = context.call::<RefreshWorktree>(work.refresh()).await?;
+    Ok(work.take_refreshed(refreshed))
+}
+
+/// Runs the gates without a session; returns the commit on which they passed. Their failure counts
+/// towards no limit.
+pub(super) async fn gates(
+    context: &mut dyn Context,
+    work: &mut Work,
+) -> Result<Option<String>, Stop> {
+    work.enter(context, Stage::Gates).await?;
+    let worktree = work.worktree.clone();
+    let commit = work.commit.clone();
+    let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
+    if let Some(failed) = setup.failed() {
+        work.tell_failed_gate(failed);
+        return Ok(None);
+    }
+    let gates = work.gates(&commit);
+    let gates = notice::checks(context, work, gates).await?;
+    if let Some(failed) = gates.failed() {
+        work.tell_failed_gate(failed);
+        return Ok(None);
+    }
+    Ok(Some(commit))
+}
+
+/// Calls an activity, and once more if the run is cancelled meanwhile; returns whether it was.
+pub(super) async fn to_its_end<A: Activity<Input: Clone>>(
+    context: &mut dyn Context,
+    input: A::Input,
+) -> Result<(A::Output, bool), Stop> {
+    match context.call::<A>(input.clone()).await {
+        Err(Stop::Cancelled) => Ok((context.call::<A>(input).await?, true)),
+        output => Ok((output?, false)),
+    }
+}
