@@ -55,6 +55,51 @@ fn a_paused_project_can_be_cancelled_and_terminated_at_rest() {
     }
 }
 
+#[test]
+fn the_finished_work_of_a_terminated_project_is_not_paid_again() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    world.call("pause .").exits(0);
+    world.project.let_go("parser");
+    run.exits(3);
+    world.call("terminate .").exits(0);
+    world.run().exits(0);
+    assert_eq!(world.project.marks().len(), 1, "one session");
+}
+
+#[test]
+fn landed_work_that_was_blocked_is_not_paid_again_after_a_terminate() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.run().exits(0);
+    world.call("feature block parser --why later").exits(0);
+    world.run().exits(1);
+    world.call("terminate .").exits(0);
+    world.run().exits(1);
+    world.call("feature unblock parser").exits(0);
+    world.run().exits(0);
+    assert_eq!(world.project.marks().len(), 1, "one session");
+    assert_eq!(world.project.landed("main"), ["parser"]);
+}
+
+/// The numbers of the runs of a removed feature stay used.
+#[test]
+fn a_feature_that_returns_after_a_terminate_is_not_taken_for_its_old_run() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0);
+    world.run().exits(0);
+    let list = world.project.read("feature_list.json");
+    world.project.write_list(&[plain("parser", &[], 1)]);
+    world.run().exits(0);
+    world.call("terminate .").exits(0);
+    world.run().exits(0);
+    let never = list.replace("grep -q finished table.txt", "false");
+    assert_ne!(never, list);
+    world.project.write("feature_list.json", &never);
+    world.project.commit("Another feature with the same id");
+    world.run().exits(1).says("table  blocked");
+}
+
 /// How long agents are given to end by themselves.
 const GRACE: Duration = Duration::from_secs(10);
 

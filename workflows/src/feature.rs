@@ -57,7 +57,8 @@ impl Workflow for FeatureWorkflow {
         let input: FeatureInput = input.read()?;
         let mut work = Work::new(input);
         let outcome = match feature(context, &mut work).await {
-            Err(Stop::Failed(failure)) => work.blocked(failure.message),
+            // Not the work has failed, but a step of Longhaul: the next `sync` tries again.
+            Err(Stop::Failed(failure)) => work.unready(failure.message),
             other => other?,
         };
         Ok(Ending::Complete(Payload::of(&outcome)))
@@ -75,7 +76,12 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     }
 
     work.enter(context, Stage::WorkTree).await?;
-    let open = OpenInput { project: work.project(), target: work.target(), feature: work.id() };
+    let open = OpenInput {
+        project: work.project(),
+        target: work.target(),
+        feature: work.id(),
+        called_done: work.input.called_done,
+    };
     let worktree = context.call::<OpenWorktree>(open).await?;
     work.take_worktree(&worktree);
     if worktree.has_work {

@@ -39,6 +39,7 @@ use order::{AfterSync, Order};
 pub use order::{HeldRuns, SyncRequest};
 pub use published::ProjectView;
 use record::PendingSend;
+pub use recover::FeatureRuns;
 use state::ProjectRun;
 pub use state::{NO_CHECK, ProjectInput};
 pub use view::{BacklogView, FeatureView, Phase, ProjectSummary, Rollback, RollbackView};

@@ -24,7 +24,7 @@ use crate::process::{Available, Environment, Level, Network, Sandbox, available}
 use git_dirs::GitDirs;
 
 /// Directories that a sandbox replaces, so that needed paths in them must be named.
-const REPLACED: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
+const REPLACED: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev/shm"];
 /// The name for running without a sandbox.
 pub(crate) const NONE: &str = "none";
 

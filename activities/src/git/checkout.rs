@@ -16,7 +16,7 @@ use longhaul_workflows::contracts::Land;
 use super::checkout::own_files::stage;
 use super::command::directories::git_dir;
 use super::command::{Git, is_contention};
-use super::damage::damaged_index;
+use super::damage::{damaged_index, remove_broken_orig_head};
 use super::files;
 use super::locks::stale::foreign_lock;
 use super::names::{NEXT, head_ref};
@@ -241,6 +241,7 @@ impl Repository {
         checkout: &Path,
         step: Step<'_>,
     ) -> Result<MoveResult, Failure> {
+        remove_broken_orig_head(checkout)?;
         let mut tries = 0;
         loop {
             tries += 1;

@@ -28,6 +28,9 @@ const OUTPUT_LIMIT: u64 = 256 * 1024 * 1024;
 const ERROR_LIMIT: u64 = 1024 * 1024;
 /// The number of lines of standard error in a failure.
 const ERROR_LINES: usize = 6;
+/// What git says if it may not write to a directory of objects.
+const NO_RIGHT_TO_OBJECTS: &str =
+    "insufficient permission for adding an object to repository database";
 /// The time without any activity after which a command counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -363,7 +366,16 @@ impl Finished {
         let mut candidates: Vec<&Path> = places.iter().map(PathBuf::as_path).collect();
         // Git rarely writes there: the directory counts only if it is full.
         candidates.extend(machine::full(&temporary).map(|_| temporary.as_path()));
-        machine::cause_in_stderr(&self.stderr, &candidates).or_else(silent)
+        machine::cause_in_stderr(&self.stderr, &candidates)
+            .or_else(silent)
+            .or_else(|| self.unwritable_objects())
+    }
+
+    /// The objects that another user owns, as after a command of the superuser in the repository.
+    fn unwritable_objects(&self) -> Option<String> {
+        let (_, objects) = self.stderr.split_once(NO_RIGHT_TO_OBJECTS)?;
+        let objects = objects.lines().next().unwrap_or_default().trim();
+        Some(format!("no right to write to {objects}"))
     }
 }
 

@@ -19,6 +19,16 @@ use super::names::is_object_name;
 
 pub(super) use index::damaged_index;
 
+/// The commit before the last move of a checkout: git writes it, and fails if it cannot read it.
+const ORIG_HEAD: &str = "ORIG_HEAD";
+
+/// Removes an unreadable record of the commit before the last move of a checkout, which would keep
+/// git from the next one.
+pub(super) fn remove_broken_orig_head(checkout: &Path) -> Result<(), Failure> {
+    let file = GitDirectories::of(checkout)?.admin.join(ORIG_HEAD);
+    if names_a_commit(&file) { Ok(()) } else { files::remove(&file) }
+}
+
 /// One damaged file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Damage {
@@ -108,7 +118,9 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
         return Ok(found);
     }
     let missing = if has_packed { packed::missing_branches(&common)? } else { Vec::new() };
-    let damaged = loose_refs(&common).into_iter().filter(|(_, file)| !names_a_commit(file));
+    let own_head = (ORIG_HEAD.to_owned(), admin.join(ORIG_HEAD));
+    let refs = loose_refs(&common).into_iter().chain([own_head]);
+    let damaged = refs.filter(|(_, file)| !names_a_commit(file));
     for (name, file) in damaged.chain(missing) {
         let last = last_in_reflog(checkout, &common.join("logs").join(&name)).await?;
         found.push(Damage::Ref { name, file, last });
@@ -133,7 +145,9 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             let args = ["update-ref", "-m", "longhaul: repair", name, commit];
             Git::at(checkout).args(args).uninterrupted().run().await.map(drop)
         }
-        Damage::Ref { name, file, last: None } if name.starts_with("refs/longhaul/") => {
+        Damage::Ref { name, file, last: None }
+            if name.starts_with("refs/longhaul/") || name == ORIG_HEAD =>
+        {
             files::remove(file)
         }
         Damage::Ref { name, .. } => Err(Failure::terminal(format!(

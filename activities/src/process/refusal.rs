@@ -67,5 +67,5 @@ pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failu
 /// The sandbox worked when it was probed, so the fault is in this machine, or in a granted path.
 pub(super) fn not_confined(spec: &Spec, error: &str) -> Failure {
     let program = spec.program.display();
-    Failure::retryable(format!("the sandbox of `{program}` cannot be set up: {error}"))
+    Failure::machine(format!("the sandbox of `{program}` cannot be set up: {error}"))
 }

@@ -82,6 +82,7 @@ impl SessionHandler {
             project: input.project.clone(),
             target: input.target.clone(),
             feature: input.feature.id.clone(),
+            called_done: false,
         };
         Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
     }

@@ -37,7 +37,12 @@ pub(crate) async fn prepare(world: &mut World) {
         rescued: None,
         has_work: false,
     };
-    let open = OpenInput { project: project(), target: "main".into(), feature: id("login") };
+    let open = OpenInput {
+        project: project(),
+        target: "main".into(),
+        feature: id("login"),
+        called_done: false,
+    };
     world.completed::<OpenWorktree>(RUN, &open, &worktree).await;
     let setup = SetupInput {
         project: project(),

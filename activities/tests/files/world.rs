@@ -183,6 +183,7 @@ pub(crate) fn in_progress(run: &str) -> FeatureView {
         waits: None,
         commit: None,
         called_done: false,
+        claimed: false,
         invalidated: None,
     }
 }

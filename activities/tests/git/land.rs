@@ -309,3 +309,14 @@ async fn features_land_one_after_the_other_on_next() {
     run(&world.root, &["checkout", "--", "."]);
     assert_eq!(world.follow().await.target_commit, cart);
 }
+
+#[tokio::test]
+async fn a_broken_record_of_the_last_move_does_not_keep_work_from_landing() {
+    for text in ["", "garbage\n"] {
+        let world = World::new();
+        let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+        std::fs::write(world.root.join(".git/ORIG_HEAD"), text).unwrap();
+        assert_eq!(world.land((&tip, &commit)).await.unwrap().waits_on_next, None);
+        assert_eq!(world.at("main"), commit);
+    }
+}

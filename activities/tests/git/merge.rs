@@ -151,3 +151,28 @@ async fn longhauls_own_files_make_no_conflict_with_waiting_work() {
         assert_eq!(world.run(&["show", &format!("{tip}:{file}")]), "third", "{file}");
     }
 }
+
+#[tokio::test]
+async fn work_merges_with_a_target_whose_first_commit_was_amended() {
+    let world = World::new();
+    world.run(&["checkout", "--quiet", "--orphan", "fresh"]);
+    world.run(&["commit", "--quiet", "--message", "Begin"]);
+    world.run(&["branch", "--force", "main", "fresh"]);
+    world.run(&["checkout", "--quiet", "main"]);
+    world.open("login").await;
+    write(&world.tree("login"), "src/a file.txt", "by the agent\n");
+    let sealed = world.seal("login").await;
+    world.write("README.md", "amended\n");
+    world.run(&["add", "--all"]);
+    world.run(&["commit", "--quiet", "--amend", "--no-edit"]);
+    let tip = world.at("main");
+    let merged = world.merge("login", &sealed.commit, MergeStyle::Squash).await;
+    let Merged::Candidate { commit, .. } = merged else { panic!("{merged:?}") };
+    assert_eq!(
+        world.run(&["diff", "--name-only", &tip, &commit]),
+        "feature_list.json\nsrc/a file.txt"
+    );
+    world.land((&tip, &commit)).await.unwrap();
+    assert_eq!(world.read("README.md"), "amended\n");
+    assert_eq!(world.read("src/a file.txt"), "by the agent\n");
+}

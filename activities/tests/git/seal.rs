@@ -126,3 +126,21 @@ async fn a_work_tree_that_was_destroyed_is_made_again() {
     assert_eq!(world.seal("login").await, sealed);
     assert_eq!(read(&world.tree("login"), "work.txt"), "work\n");
 }
+
+#[tokio::test]
+async fn a_file_that_the_repository_does_not_take_is_not_left_out() {
+    let world = World::new();
+    world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "taken.txt", "taken\n");
+    write(&tree, "refused.txt", "refused\n");
+    let object = run(&tree, &["hash-object", "refused.txt"]);
+    let fan_out = world.root.join(".git/objects").join(&object[..2]);
+    // A file in the place of the directory of the object, so that only this one cannot be written.
+    std::fs::write(&fan_out, "").unwrap();
+    let failure = world.try_seal("login", 2).await.unwrap_err();
+    assert!(failure.message.contains("refused.txt"), "{failure}");
+    assert_eq!(read(&tree, "refused.txt"), "refused\n");
+    std::fs::remove_file(&fan_out).unwrap();
+    assert_eq!(world.seal("login").await.files, ["refused.txt", "taken.txt"]);
+}

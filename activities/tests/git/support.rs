@@ -124,8 +124,12 @@ impl World {
     }
 
     pub(crate) async fn try_open(&self, feature: &str, command: u32) -> Result<Worktree, Failure> {
-        let input =
-            OpenInput { project: self.project(), target: "main".into(), feature: id(feature) };
+        let input = OpenInput {
+            project: self.project(),
+            target: "main".into(),
+            feature: id(feature),
+            called_done: false,
+        };
         perform::<OpenWorktree>(&self.git, input, &attempt(feature, command)).await
     }
 
@@ -138,6 +142,10 @@ impl World {
     }
 
     pub(crate) async fn seal_in(&self, feature: &str, command: u32) -> Sealed {
+        self.try_seal(feature, command).await.unwrap()
+    }
+
+    pub(crate) async fn try_seal(&self, feature: &str, command: u32) -> Result<Sealed, Failure> {
         let input = SealInput {
             project: self.project(),
             target: "main".into(),
@@ -149,7 +157,7 @@ impl World {
             list_file: "feature_list.json".into(),
             step: "work".into(),
         };
-        perform::<Seal>(&self.git, input, &attempt(feature, command)).await.unwrap()
+        perform::<Seal>(&self.git, input, &attempt(feature, command)).await
     }
 
     pub(crate) async fn merge(&self, feature: &str, commit: &str, style: MergeStyle) -> Merged {

@@ -50,7 +50,12 @@ impl World {
 
     /// Opens the work tree, and adopts its commits.
     pub(crate) async fn open(&self) {
-        let input = OpenInput { project: self.project(), target: "main".into(), feature: login() };
+        let input = OpenInput {
+            project: self.project(),
+            target: "main".into(),
+            feature: login(),
+            called_done: false,
+        };
         let opened = Handler::<OpenWorktree>::perform(&self.git, input, &attempt("shop/login", 0))
             .await
             .unwrap();

@@ -31,6 +31,9 @@ pub struct OpenInput {
     pub target: String,
     /// The feature.
     pub feature: FeatureId,
+    /// Whether the last session called its work done: its uncommitted files belong to the work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub called_done: bool,
 }
 
 /// Output of [`OpenWorktree`].

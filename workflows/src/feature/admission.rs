@@ -30,7 +30,8 @@ pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<Se
     }
 }
 
-/// Reports the outcome of a granted session.
+/// Reports the outcome of a granted session, also if the run is cancelled now: a paid session whose
+/// work is done must be known as such.
 pub(super) async fn report(
     context: &mut dyn Context,
     work: &Work,
@@ -38,7 +39,13 @@ pub(super) async fn report(
 ) -> Result<(), Stop> {
     let agent = work.input.settings.agent.identity();
     let ended = SessionEnded { agent, result, used: work.used };
-    context.signal(work.project_run()?, SessionEnded::SIGNAL, &ended).await
+    match context.signal(work.project_run()?, SessionEnded::SIGNAL, &ended).await {
+        Err(Stop::Cancelled) => {
+            context.signal(work.project_run()?, SessionEnded::SIGNAL, &ended).await?;
+            Err(Stop::Cancelled)
+        }
+        sent => sent,
+    }
 }
 
 impl SessionResult {

@@ -98,7 +98,7 @@ impl Work {
         }
     }
 
-    fn unready(&self, reason: String) -> FeatureOutcome {
+    pub(super) fn unready(&self, reason: String) -> FeatureOutcome {
         let (output, progress) = (String::new(), self.progress.clone());
         FeatureOutcome::Blocked { reason, over_limit: None, unready: true, output, progress }
     }

@@ -152,7 +152,12 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
         return landed(context, work, commit, files).await;
     }
     // The work of a paid session is kept, also if the run is cancelled now.
-    let (sealed, is_cancelled) = to_its_end::<Seal>(context, work.seal(&session)).await?;
+    let sealed = to_its_end::<Seal>(context, work.seal(&session)).await;
+    if let Err(Stop::Failed(failure)) = sealed {
+        admission::report(context, work, SessionResult::of(&session, true)).await?;
+        return Err(Stop::Failed(failure));
+    }
+    let (sealed, is_cancelled) = sealed?;
     let has_changed = sealed.commit != work.commit;
     let result = SessionResult::of(&session, has_changed);
     work.take_session(&session, &sealed);

@@ -537,18 +537,10 @@ impl Work {
         self.progress.sessions.saturating_sub(uncounted)
     }
 
-    pub(super) fn blocked(&self, reason: String) -> FeatureOutcome {
-        self.blocked_with(reason, String::new())
-    }
-
     /// Gives up because of the last problem.
     pub(super) fn given_up(&self, reason: String) -> FeatureOutcome {
         let output =
             self.feedback.problem.as_ref().map(Problem::output).unwrap_or_default().to_owned();
-        self.blocked_with(reason, output)
-    }
-
-    fn blocked_with(&self, reason: String, output: String) -> FeatureOutcome {
         let progress = self.progress.clone();
         let over_limit = self.over_limit;
         FeatureOutcome::Blocked { reason, over_limit, unready: false, output, progress }

@@ -85,6 +85,7 @@ impl ProjectRun {
             waits: self.admissions.reasons.get(id).cloned(),
             commit: record.commit.clone(),
             called_done: record.called_done,
+            claimed: record.claimed,
             invalidated: record.invalidated.clone(),
             findings: record.findings.clone(),
         })

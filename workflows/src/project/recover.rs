@@ -3,38 +3,53 @@
 use std::collections::BTreeMap;
 
 use longhaul_engine::{Payload, RequestedBy};
+use serde::{Deserialize, Serialize};
 
 use super::published::ProjectView;
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
 
-use super::record::Record;
+use super::record::{Record, RemovedFeature};
 use super::state::{ProjectInput, Snapshot};
 use super::view::FeatureView;
 
+/// What the log knows of the runs of a feature besides the published values.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FeatureRuns {
+    /// The number of the last one.
+    pub last: u32,
+    /// The files changed by it, if it passed.
+    pub files: Vec<String>,
+    /// Whether its last session ended and called the work done.
+    pub called_done: bool,
+}
+
 impl ProjectInput {
-    /// The input of a run that continues from the last published values, and from the changed files
-    /// of passed features. No feature run is active: features in progress become pending, and get
+    /// The input of a run that continues from the last published values, and from the runs of its
+    /// features in the log. No feature run is active: features in progress become pending, and get
     /// another run. The project stays halted until its first sync, which brings the settings.
     pub fn recovered(
         project: ProjectRef,
         published: &BTreeMap<String, Payload>,
-        mut files: BTreeMap<FeatureId, Vec<String>>,
+        mut runs: BTreeMap<FeatureId, FeatureRuns>,
     ) -> Self {
         let ProjectView { summary: Some(summary), backlog, mut features, findings, .. } =
             ProjectView::of(published)
         else {
             return Self { project, memory: None };
         };
-        let records = backlog.iter().filter_map(|feature| {
-            let view = features.remove(&feature.id)?;
-            Some((
-                feature.id.clone(),
-                recovered(view, files.remove(&feature.id).unwrap_or_default()),
-            ))
-        });
         let mut memory = Snapshot::nothing();
-        memory.records = records.collect();
+        for feature in &backlog {
+            let runs = runs.remove(&feature.id).unwrap_or_default();
+            if let Some(view) = features.remove(&feature.id) {
+                memory.records.insert(feature.id.clone(), recovered(view, runs));
+            }
+        }
+        // The features that were removed from the list: the numbers of their runs stay used.
+        let removed = runs.into_iter().filter(|(_, runs)| runs.last > 0);
+        memory.gone = removed
+            .map(|(id, runs)| (id.clone(), RemovedFeature::unknown(id, runs.last)))
+            .collect();
         memory.features = backlog;
         memory.target = summary.target;
         memory.list_file = summary.list_file;
@@ -47,8 +62,8 @@ impl ProjectInput {
     }
 }
 
-fn recovered(view: FeatureView, files: Vec<String>) -> Record {
-    let number = view.run.as_ref().and_then(|run| run.as_str().rsplit('/').next()?.parse().ok());
+fn recovered(view: FeatureView, runs: FeatureRuns) -> Record {
+    let is_open = view.status == FeatureStatus::InProgress;
     let state = match (view.passes, view.status) {
         (true, _) => FeatureState::Passed,
         (_, FeatureStatus::Blocked) => FeatureState::Blocked(view.reason.unwrap_or_default()),
@@ -56,11 +71,13 @@ fn recovered(view: FeatureView, files: Vec<String>) -> Record {
     };
     Record {
         state,
-        runs: number.unwrap_or_default(),
+        runs: runs.last,
         sessions: view.sessions,
         commit: view.commit,
-        called_done: view.called_done,
-        files,
+        claimed: view.claimed,
+        // The run may not have read the end of its session before it was terminated.
+        called_done: view.called_done || (is_open && runs.called_done),
+        files: runs.files,
         invalidated: view.invalidated,
         findings: view.findings,
         ..Record::default()

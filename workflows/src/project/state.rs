@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub(super) features: Vec<Feature>,
     pub(super) records: BTreeMap<FeatureId, Record>,
     /// Features removed from the list.
-    gone: BTreeMap<FeatureId, RemovedFeature>,
+    pub(super) gone: BTreeMap<FeatureId, RemovedFeature>,
     current: BTreeMap<FeatureId, ActiveRun>,
     queue: MergeQueue,
     held: BTreeSet<RunId>,

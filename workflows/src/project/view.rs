@@ -95,6 +95,9 @@ pub struct FeatureView {
     /// Whether an agent called its work done, but the work has not landed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub called_done: bool,
+    /// Whether it is claimed to pass; its gates have not run on the target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub claimed: bool,
     /// The dependency that was invalidated since this feature passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated: Option<FeatureId>,

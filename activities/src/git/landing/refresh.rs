@@ -40,7 +40,7 @@ impl Repository {
         let commit = if self.is_ancestor(&head, &tip).await? {
             tip.clone()
         } else {
-            let merged = self.merge_commits(&head, &tip).await?;
+            let merged = self.merge_on_base(&head, &tip, tree.base()?).await?;
             if !merged.conflicts.is_empty() {
                 let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
                 let conflict = RefreshConflict { files, output: merged.output };

@@ -69,12 +69,13 @@ impl Snapshot {
             snapshot.git().args(["read-tree", commit]).run().await?;
             snapshot.add_nested().await?;
         }
-        // Exit code 1 means that single files could not be read; the others are in.
+        // Exit code 1 means that single files could not be read, or not be written to the
+        // repository; the others are in.
         let added = snapshot.git().args(["add", "--all", "--ignore-errors"]).finish().await?;
         snapshot.was_denied |= added.was_denied();
         match added.code() {
             Some(0) => {}
-            Some(1) => {
+            Some(1) if added.machine_cause().is_none() && !snapshot.lacks_readable().await? => {
                 tracing::warn!(
                     dir = %snapshot.work_tree.display(),
                     error = added.error_text(),
@@ -84,6 +85,24 @@ impl Snapshot {
             _ => return Err(added.failure()),
         }
         Ok(snapshot)
+    }
+
+    /// Whether a file that can be read is not in the index.
+    async fn lacks_readable(&self) -> Result<bool, Failure> {
+        let args = ["ls-files", "-z", "--others", "--modified", "--exclude-standard"];
+        let listed = self.git().args(args).run().await?;
+        let is_readable = |name: &[u8]| {
+            let path = self.work_tree.join(files::path_of(name));
+            let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
+            is_file && std::fs::File::open(&path).is_ok()
+        };
+        // Git refuses some names wherever the files are.
+        let is_refused = |name: &[u8]| {
+            let mut parts = name.split(|byte| *byte == b'/');
+            parts.any(|part| part.to_ascii_lowercase().starts_with(b".git"))
+        };
+        let names = files::nul_separated(&listed.stdout).filter(|name| !name.ends_with(b"/"));
+        Ok(names.filter(|name| !is_refused(name)).any(is_readable))
     }
 
     /// A command on this index.

@@ -37,8 +37,44 @@ impl Repository {
             let tree = self.tree_of(ahead).await?;
             return Ok(TreeMerge { tree, conflicts: Vec::new(), output: String::new() });
         }
-        let options = ["--write-tree", "--allow-unrelated-histories", "--name-only", "--messages"];
-        let git = self.plumbing.git().arg("merge-tree").args(options);
+        self.merge_trees(ours, theirs, None).await
+    }
+
+    /// Merges two commits like [`Self::merge_commits`]. If a person began the history of the target
+    /// anew, they have no common ancestor, and `base` is that of the work: without it each file would
+    /// count as added twice.
+    pub(in crate::git) async fn merge_on_base(
+        &self,
+        ours: &str,
+        theirs: &str,
+        base: Option<String>,
+    ) -> Result<TreeMerge, Failure> {
+        let merged = self.merge_commits(ours, theirs).await?;
+        match base {
+            Some(base)
+                if !merged.conflicts.is_empty()
+                    && self.commit_of(&base).await?.is_some()
+                    && self.merge_base(ours, theirs).await?.is_none() =>
+            {
+                // Git before 2.40 has no such option.
+                Ok(self.merge_trees(ours, theirs, Some(&base)).await.unwrap_or(merged))
+            }
+            _ => Ok(merged),
+        }
+    }
+
+    async fn merge_trees(
+        &self,
+        ours: &str,
+        theirs: &str,
+        base: Option<&str>,
+    ) -> Result<TreeMerge, Failure> {
+        let options = ["--write-tree", "--name-only", "--messages"];
+        let base = match base {
+            Some(base) => format!("--merge-base={base}"),
+            None => "--allow-unrelated-histories".to_owned(),
+        };
+        let git = self.plumbing.git().arg("merge-tree").args(options).arg(base);
         let finished = git.args(["-z", ours, theirs]).finish().await?;
         if !matches!(finished.code(), Some(0 | 1)) {
             return Err(finished.failure());

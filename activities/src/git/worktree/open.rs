@@ -36,9 +36,13 @@ impl Repository {
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         let tip = self.start_commit(&input.target).await?;
         self.ensure_branch(&branch, &tip).await?;
+        let is_sound = tree.condition()? == Condition::Sound;
         let is_clean = self
             .keep_found(&tree, KeptRefs { branch: &branch, rescue: &rescue, commits: &commits })
             .await?;
+        if input.called_done && is_sound {
+            self.adopt_found(&branch, &rescue).await?;
+        }
         let start = self.ensure_branch(&branch, &tip).await?;
         let is_behind = start != tip && self.is_ancestor(&start, &tip).await?;
         let head = if is_behind { tip.clone() } else { start };
@@ -55,6 +59,17 @@ impl Repository {
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;
         Ok(Worktree { path: shown(&tree.path), branch, head, rescued, has_work })
+    }
+
+    /// Adds the uncommitted files of a session that had ended to the branch.
+    async fn adopt_found(&self, branch: &str, rescue: &str) -> Result<(), Failure> {
+        if let Some(found) = self.commit_of(rescue).await?
+            && let Some(tip) = self.branch_commit(branch).await?
+            && self.is_ancestor(&tip, &found).await?
+        {
+            self.advance_branch(branch, &found).await?;
+        }
+        Ok(())
     }
 
     /// Refuses a branch that is checked out: moving it would make the files there look changed.
