@@ -63,6 +63,7 @@ impl ProjectInput {
 }
 
 fn recovered(view: FeatureView, runs: FeatureRuns) -> Record {
+    let number = view.run.as_ref().and_then(|run| run.as_str().rsplit('/').next()?.parse().ok());
     let is_open = view.status == FeatureStatus::InProgress;
     let state = match (view.passes, view.status) {
         (true, _) => FeatureState::Passed,
@@ -71,7 +72,7 @@ fn recovered(view: FeatureView, runs: FeatureRuns) -> Record {
     };
     Record {
         state,
-        runs: runs.last,
+        runs: runs.last.max(number.unwrap_or_default()),
         sessions: view.sessions,
         commit: view.commit,
         claimed: view.claimed,
