@@ -266,6 +266,30 @@ fn the_agents_of_a_terminated_project_end_at_the_same_time() {
 }
 
 #[test]
+fn a_resumed_feature_waits_for_approval_again() {
+    // Resumed at rest after a pause, and while it is not paused.
+    for pauses in [true, false] {
+        let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");
+        world.run().exits(3);
+        if pauses {
+            world.tell(&["pause", &world.root]).exits(0);
+            world.run().exits(3);
+            assert_eq!(world.line("parser")["status"], "paused");
+        }
+        world.longhaul.call(&["resume", &world.root]).exits(0);
+        world.begin("resumed").exits(3);
+        let status = world.longhaul.status(Path::new(&world.root));
+        assert_eq!(status["status"], "needs_attention", "{status:#}");
+        let line = world.line("parser");
+        assert_eq!((&line["status"], &line["is_open"]), (&"waiting".into(), &true.into()));
+        world.longhaul.call(&["replay", "--all"]).exits(0);
+        world.tell(&["approve", "parser"]).exits(0);
+        world.run().exits(0);
+        assert_eq!(world.project.landed("main"), ["parser"]);
+    }
+}
+
+#[test]
 fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");
     world.run().exits(3);
