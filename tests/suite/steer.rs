@@ -213,7 +213,7 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
         world.longhaul.call(&["terminate", &id, "--why", "it runs in circles", "-o", "json"]);
     assert_eq!(told(said.exits(0)), (vec![id.clone(), format!("{id}/1")], vec![]));
     until("its agent is gone", || world.longhaul.left_over().is_empty());
-    run.exits(1);
+    run.exits(3);
     assert_eq!(world.line("parser")["reason"], "terminated by tester: it runs in circles");
     world.longhaul.call(&["kill", &id]).exits(2).says("is over");
 
@@ -266,6 +266,21 @@ fn the_agents_of_a_terminated_project_end_at_the_same_time() {
 }
 
 #[test]
+fn blocked_features_beside_a_cancelled_one_are_a_finding() {
+    let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
+    let settings = "[project]\nparallel = 2\n[limits]\nfailed_gates = 1\n";
+    let world = World::new(&[never, plain("table", &[], 1)], 0.0, settings);
+    world.project.hold("table");
+    let mut run = world.begin("first");
+    world.project.until_at_work("table");
+    until("the parser is blocked", || world.line("parser")["status"] == "blocked");
+    world.tell(&["cancel", "table"]).exits(0);
+    run.exits(1);
+    let one = world.longhaul.call(&["agent", "run", &world.root, "--feature", "table"]);
+    one.exits(3);
+}
+
+#[test]
 fn a_resumed_feature_waits_for_approval_again() {
     // Resumed at rest after a pause, and while it is not paused.
     for pauses in [true, false] {
@@ -294,7 +309,7 @@ fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");
     world.run().exits(3);
     world.tell(&["terminate", "parser"]).exits(0).says("when its project runs next");
-    world.run().exits(1);
+    world.run().exits(3);
     assert_eq!(world.line("parser")["reason"], "terminated by tester");
 }
 

@@ -114,7 +114,7 @@ fn a_cancelled_feature_is_not_blocked() {
     let mut run = world.begin();
     world.project.until_at_work("parser");
     world.call("cancel parser --reason dear").exits(0);
-    run.exits(1);
+    run.exits(3);
     let id = world.project_id();
     check_state(&world, &format!("{id}/parser/1"), "cancelled", true);
     let document = status(&world);
