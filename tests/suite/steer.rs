@@ -266,6 +266,24 @@ fn the_agents_of_a_terminated_project_end_at_the_same_time() {
 }
 
 #[test]
+fn a_terminated_feature_is_continued_by_the_command_that_is_advised() {
+    let world = World::new(&[plain("parser", &[], 3), plain("table", &[], 1)], 0.0, "");
+    world.project.hold("parser");
+    let mut run = world.begin("first");
+    world.project.until_at_work("parser");
+    let said = world.tell(&["terminate", "parser"]);
+    let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
+    said.exits(0).says(&format!("`longhaul resume {id}` continues it"));
+    run.exits(3);
+    world.project.let_go("parser");
+    world.run().exits(3);
+    assert!(!world.project.landed("main").contains(&"parser".into()), "a person has to resume it");
+    world.longhaul.call(&["resume", &id]).exits(0);
+    world.run().exits(0);
+    assert!(world.project.landed("main").contains(&"parser".into()));
+}
+
+#[test]
 fn blocked_features_beside_a_cancelled_one_are_a_finding() {
     let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
     let settings = "[project]\nparallel = 2\n[limits]\nfailed_gates = 1\n";
@@ -311,6 +329,9 @@ fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     world.tell(&["terminate", "parser"]).exits(0).says("when its project runs next");
     world.run().exits(3);
     assert_eq!(world.line("parser")["reason"], "terminated by tester");
+    // Its advice is followed.
+    let advised = world.tell(&["why", "parser"]).exits(0).out.clone();
+    assert!(advised.contains("longhaul resume"), "{advised}");
 }
 
 #[test]
