@@ -323,6 +323,26 @@ fn a_resumed_feature_waits_for_approval_again() {
 }
 
 #[test]
+fn a_blocked_feature_names_the_reason_of_the_person_who_blocked_it() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0, "");
+    world.project.hold("parser");
+    let mut run = world.begin("first");
+    world.project.until_at_work("parser");
+    world.tell(&["cancel", "parser"]).exits(0);
+    run.exits(3);
+    let why = world.tell(&["why", "parser"]);
+    why.exits(0).says("It was cancelled by tester").says("longhaul resume");
+    world.tell(&["feature", "block", "parser", "--why", "too early"]).exits(0);
+    world.run().exits(1);
+    let why = world.tell(&["why", "parser"]);
+    why.exits(0).says("It is blocked: too early.").says("longhaul feature unblock parser");
+    assert!(!why.out.contains("cancelled"), "{}", why.out);
+    world.tell(&["feature", "unblock", "parser"]).exits(0);
+    world.project.let_go("parser");
+    world.run().exits(0);
+}
+
+#[test]
 fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");
     world.run().exits(3);
