@@ -144,6 +144,16 @@ fn a_project_that_was_rolled_back_was_not_cancelled() {
         assert!(said.contains("rolled back to") && said.contains("by tester"), "{said}");
     }
     world.call("status .").says("continues it");
+    // While it is paused, it is only told to resume.
+    world.call("pause .").exits(0);
+    without(&world.call("why .").exits(0).out, &["continues it"]);
+    world.run().exits(3);
+    for command in ["why .", "why parser"] {
+        let why = world.call(command).exits(0).out.clone();
+        assert!(why.contains("rolled back to") && why.contains("resumes it"), "{why}");
+        without(&why, &["continues it", "longhaul run"]);
+    }
+    world.call("resume .").exits(0);
     // A later cancellation is one.
     world.project.hold("parser");
     let mut run = world.begin();

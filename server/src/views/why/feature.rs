@@ -102,7 +102,11 @@ impl View<'_> {
         if let Some(Status::Paused(request)) = head.map(|head| &head.summary.status) {
             reasons.push(Reason::paused("The project was", project.as_str(), request));
         }
-        let of_project = project::obstacles(view, project).into_iter();
+        let of_project = match head {
+            Some(head) => project::obstacles_now(view, project, head),
+            None => project::obstacles(view, project),
+        };
+        let of_project = of_project.into_iter();
         reasons
             .extend(of_project.filter(|reason| matches!(reason.kind, Kind::Halted | Kind::List)));
         if let Some(stop) = self.owner.stuck.get(project) {
