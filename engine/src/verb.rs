@@ -372,7 +372,7 @@ fn begun_then<V: Verb>(
     let mut record = None;
     for event in events {
         record = Some(match (&record, begun(&event.kind), answer(&event.kind)) {
-            (None, Some(progress), _) => Record::UnderWay(progress),
+            (None | Some(Record::UnderWay(_)), Some(progress), _) => Record::UnderWay(progress),
             (None | Some(Record::UnderWay(_)), _, Some(answer)) => Record::Complete(answer),
             _ => return Err(event.into()),
         });

@@ -3,9 +3,11 @@
 use chrono::Utc;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{EventLog, MessageBody, Payload, RequestedBy, RunId, StoreError};
+use longhaul_workflows::project::ProjectWorkflow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::advice;
 use crate::head::{RunHead, known_root};
 use crate::perform::request;
 use crate::request::RequestError;
@@ -71,6 +73,9 @@ impl SendSignal {
         let summary = service.existing(&run).await?;
         let payload = Payload::of(&payload);
         signals::check(&summary.workflow, &name, &payload).map_err(RequestError::refused)?;
+        if summary.workflow == ProjectWorkflow::NAME {
+            service.is_open(&run).await?;
+        }
         service.deliver_one(run, MessageBody::signal_by(name, payload, request)).await
     }
 }
@@ -108,6 +113,16 @@ impl Service {
         let is_delivered = self.deliver(&run, body).await?;
         let runs = if is_delivered { vec![self.receiver(run, waits).await?] } else { Vec::new() };
         Ok(Delivered { runs })
+    }
+
+    /// An error if a project is closed, or closes when it takes its messages: a later one is lost.
+    pub(crate) async fn is_open(&self, project: &RunId) -> Result<(), RequestError> {
+        if !self.is_ending(project).await? {
+            return Ok(());
+        }
+        let root = known_root(&*self.store, project).await?.unwrap_or_default();
+        let again = advice::run(root);
+        Err(RequestError::held(format!("project {project} is closed: {again} begins it again")))
     }
 
     /// A run that was sent a message, with its project.

@@ -1,5 +1,6 @@
 //! The state of a run together with its unread messages. Only this module reads unread requests.
 
+use chrono::{DateTime, Utc};
 use longhaul_engine::{Message, MessageBody, RunId, RunReader, Status, StoreError, Summary};
 use longhaul_workflows::feature::Approval;
 use longhaul_workflows::feature::Awaited;
@@ -70,6 +71,14 @@ impl RunHead {
     pub(crate) fn machine(&self) -> Option<String> {
         match &self.summary.status {
             Status::Waiting { machine, .. } => machine.clone(),
+            _ => None,
+        }
+    }
+
+    /// When the run continues by itself.
+    pub(crate) fn until(&self) -> Option<DateTime<Utc>> {
+        match self.summary.status {
+            Status::Waiting { until, .. } => until,
             _ => None,
         }
     }

@@ -4,12 +4,14 @@ mod export;
 mod import;
 mod prune;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::RunId;
+use longhaul_engine::{RunId, Summary};
 use longhaul_storage::{CheckReport, Scope, Swept};
 use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::{ProjectView, State};
 use schemars::JsonSchema;
@@ -96,7 +98,8 @@ pub struct Unfinished {}
 pub struct UnfinishedRuns {
     /// The runs that are not closed.
     pub runs: Vec<RunId>,
-    /// The features that have not passed.
+    /// The features that have not passed, and those that were removed from their list after a run:
+    /// a restored one continues from its work.
     pub resumable: Vec<String>,
 }
 
@@ -197,8 +200,24 @@ impl Unfinished {
             let is_open = |id: &&FeatureId| !view.feature(id).is_some_and(|known| known.passes);
             let open = view.backlog.iter().map(|feature| &feature.id).filter(is_open);
             resumable.extend(open.map(|feature| format!("{project}/{feature}")));
+            resumable.extend(removed_with_run(project, &view, &all));
         }
         let going = all.into_iter().filter(|(_, summary)| !summary.status.is_terminal());
         Ok(UnfinishedRuns { runs: going.map(|(run, _)| run).collect(), resumable })
     }
+}
+
+/// The features with a run that are not in the list of the project now (`project/feature`).
+fn removed_with_run(
+    project: &RunId,
+    view: &ProjectView,
+    runs: &[(RunId, Summary)],
+) -> BTreeSet<String> {
+    let of_features = runs.iter().filter(|(_, summary)| summary.workflow == FeatureWorkflow::NAME);
+    let names = of_features.filter_map(|(run, _)| Some(run.as_str().rsplit_once('/')?.0));
+    let is_removed = |name: &&str| {
+        let id = name.strip_prefix(project.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        id.is_some_and(|id| view.backlog.iter().all(|feature| feature.id.as_str() != id))
+    };
+    names.filter(is_removed).map(str::to_owned).collect()
 }

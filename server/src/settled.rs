@@ -100,8 +100,8 @@ pub enum Verdict {
     Passed,
     /// A feature is blocked, or a run has diverged.
     Blocked,
-    /// A person must act: it is paused, halted or parked, its budget is spent, or finished work
-    /// waits on `longhaul/next`.
+    /// A person must act: it is paused, halted or parked, features were cancelled, its budget is
+    /// spent, or finished work waits on `longhaul/next`.
     Suspended,
     /// Its list or its settings are wrong.
     Misconfigured,
@@ -123,7 +123,9 @@ pub fn verdict(document: &StatusDocument) -> Verdict {
     {
         Verdict::Suspended
     } else if document.counts.passed < document.counts.total {
-        Verdict::Blocked
+        // Features that a person ended hold back only those that depend on them.
+        let is_by_person = document.counts.cancelled > 0 && document.counts.blocked == 0;
+        if is_by_person { Verdict::Suspended } else { Verdict::Blocked }
     } else if document.waits_on_next.is_some() {
         Verdict::Suspended
     } else {

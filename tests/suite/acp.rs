@@ -209,7 +209,7 @@ fn a_cancelled_session_ends_its_turn_first_and_counts_what_it_used() {
     let mut run = played.world.begin();
     until("the agent works", || played.file("was-full").exists());
     played.world.call("cancel parser --yes").exits(0);
-    run.exits(1);
+    run.exits(3);
     assert!(played.methods().contains(&"session/cancel".to_owned()));
     let total = played.world.json("usage")["total"].clone();
     assert_eq!(total["tokens"]["output"], json!(7), "{total:#}");

@@ -247,7 +247,7 @@ fn what_cannot_be_taken_back_says_why() {
     world.project.let_go("parser");
     world.call(&["cancel", &id]).exits(0);
     world.call(&["restart", &id]).exits(3).says("is cancelled and ends");
-    world.run().exits(1);
+    world.run().exits(3);
 
     let project = id.split('/').next().unwrap();
     world.call(&["fork", project, "--from", "start"]).exits(2).says("is a project");

@@ -140,6 +140,28 @@ fn an_order_can_be_waited_for() {
 }
 
 #[test]
+fn doctor_keeps_the_work_of_a_removed_feature() {
+    let plans = [plain("parser", &[], 1), plain("table", &[], 1)];
+    let world = World::new(&plans, 0.0);
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    run.terminate();
+    run.exits(3);
+    world.project.write_list(&plans[1..]);
+    world.project.commit("Do without a parser");
+    world.run().exits(0);
+    let tree = world.project.home().join("worktrees").join(world.project_id()).join("parser");
+    assert!(tree.exists());
+    let doctor = world.call("doctor .").exits(0).out.clone();
+    assert!(!doctor.contains("rm -r"), "{doctor}");
+    world.project.let_go("parser");
+    world.project.write_list(&plans);
+    world.project.commit("Ask for a parser again");
+    world.run().exits(0);
+}
+
+#[test]
 fn doctor_keeps_what_can_be_resumed() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.project.hold("parser");

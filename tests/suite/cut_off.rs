@@ -26,7 +26,7 @@ fn sessions_that_were_cut_off_are_counted() {
     until("it is tried again", || line(&world, "parser")["step"] == "session 1");
     assert_eq!(line(&world, "parser")["sessions"], 2);
     world.call("cancel parser").exits(0);
-    run.exits(1);
+    run.exits(3);
     assert_eq!(
         (&line(&world, "parser")["sessions"], &line(&world, "parser")["status"]),
         (&2.into(), &"cancelled".into())

@@ -141,6 +141,6 @@ fn a_git_that_hangs_keeps_neither_terminate_nor_a_signal_waiting() {
     world.call("doctor .").exits(1).says("objects of git are empty");
     let project = world.project_id();
     world.call(&format!("terminate {project}/parser/1")).exits(0);
-    run.exits(1);
+    run.exits(3);
     assert!(gits_of(run.id()).is_empty());
 }

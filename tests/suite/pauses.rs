@@ -2,10 +2,11 @@
 //! its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_engine::{
-    ContextExt, Engine, EventLog, Failure, Handlers, MessageBody, Options, Outcome, Payload, Probe,
-    RequestedBy, RunReader, Status, Stop, Workflows,
+    ContextExt, Engine, EventLog, Failure, Filter, Handlers, MessageBody, Options, Outcome,
+    Payload, Probe, RequestedBy, RunReader, Status, Stop, Workflows, verify,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -216,4 +217,42 @@ async fn what_waits_for_a_place_is_called_back_and_what_runs_ends() {
     assert_eq!(counts.of("second"), 0);
     go.notify_one();
     ends_well(&engine, "second").await;
+}
+
+#[tokio::test]
+async fn a_resumed_run_waits_as_before_its_pause() {
+    let listens = || {
+        script(|context, _| {
+            Box::pin(async move {
+                context.sleep(Duration::from_secs(5)).await?;
+                context.receive(&Filter::any(), None).await?;
+                done("heard")
+            })
+        })
+    };
+    let workflows = || Workflows::new().with("listens", listens());
+    let (memory, clock) = (MemoryStore::new(), HeldClock::default());
+    let (options, handlers) = (Options::default(), Handlers::new());
+    let engine = engine_with(memory.clone(), workflows(), handlers, clock.clone(), options).await;
+    engine.start(new_run("r", "listens", "")).await.unwrap();
+    let is_asleep = |status: &Status| matches!(status, Status::Waiting { until: Some(_), .. });
+    let is_listening = |status: &Status| matches!(status, Status::Waiting { until: None, .. });
+    for is_waiting in [is_asleep, is_listening] {
+        status_is(&memory, "r", is_waiting).await;
+        engine.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
+        status_is(&memory, "r", is_paused).await;
+        for _ in 0..2 {
+            let resume = MessageBody::Resume(RequestedBy::default());
+            engine.deliver(&id("r"), resume).await.unwrap();
+            until("it is resumed", async || memory.mailbox(&id("r")).await.unwrap().is_empty())
+                .await;
+            status_is(&memory, "r", is_waiting).await;
+        }
+        clock.advance(5);
+    }
+    engine.signal(&id("r"), "note", Payload::null()).await.unwrap();
+    assert_eq!(engine.outcome(&id("r")).await, Ok(Outcome::Completed(Payload::of("heard"))));
+    engine.stop().await;
+    let history = memory.read(&id("r"), 0).await.unwrap();
+    assert!(verify(&workflows(), &id("r"), &history).unwrap().is_none());
 }

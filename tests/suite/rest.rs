@@ -20,6 +20,17 @@ fn cut() -> World {
 }
 
 #[test]
+fn a_feature_at_rest_has_a_reason() {
+    let world = cut();
+    let status = world.json("status .");
+    let line = &status["features"][0];
+    assert_eq!((&line["status"], &line["is_open"]), (&"waiting".into(), &true.into()));
+    let listed = world.json("list --feature parser --kind feature");
+    assert_eq!(line["reason"], "no process runs it");
+    assert_eq!(listed["runs"][0]["reason"], line["reason"], "{listed:#}");
+}
+
+#[test]
 fn a_pause_at_rest_starts_no_agent() {
     for told in ["pause parser", "pause ."] {
         let world = cut();

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use longhaul_activities::process::available;
 use longhaul_tests::project::plain;
+use longhaul_tests::wait::until;
 use serde_json::Value;
 
 use crate::world::World;
@@ -172,6 +173,36 @@ const VERBS: [&str; 20] = [
     "import <place>/all.jsonl",
     "doctor . --fix",
 ];
+
+#[test]
+fn refused_steering_is_shown_while_its_run_waits_for_approval() {
+    let settings = "[project]\nparallel = 2\n[merge]\napproval = true\n";
+    let world =
+        World::with_settings(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0, settings);
+    world.project.hold("table");
+    let mut run = world.begin();
+    until("it waits for approval", || {
+        world.json("status .")["features"][0]["awaits_approval"] == true
+    });
+    let id = format!("{}/parser/1", world.project_id());
+    let owner = longhaul_activities::process::owner_id(&world.project.home());
+    let inside = world.longhaul.clone().with("LONGHAUL_OWNER", &owner);
+    let inside = inside.with("LONGHAUL_SESSION_KEY", &format!("{id}@5"));
+    let line = format!(
+        "env -i PATH=\"$PATH\" \"$UNDER_TEST\" --data-dir \"$LONGHAUL_HOME\" approve {id}; exit $?"
+    );
+    inside.shell(&line).exits(2).says("agents and checks cannot steer runs");
+    until("the run has received it", || {
+        world.call("history parser").out.contains("steering_refused")
+    });
+    for command in ["status .", "why parser", "describe parser"] {
+        world.call(command).exits(0).says("asked for `longhaul approve` and was refused");
+    }
+    world.project.let_go("table");
+    run.exits(3);
+    world.call("status .").exits(0).says("asked for `longhaul approve` and was refused");
+    world.call("replay --all").exits(0);
+}
 
 #[test]
 fn a_session_cannot_steer_while_nobody_runs_the_log() {

@@ -213,7 +213,7 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
         world.longhaul.call(&["terminate", &id, "--why", "it runs in circles", "-o", "json"]);
     assert_eq!(told(said.exits(0)), (vec![id.clone(), format!("{id}/1")], vec![]));
     until("its agent is gone", || world.longhaul.left_over().is_empty());
-    run.exits(1);
+    run.exits(3);
     assert_eq!(world.line("parser")["reason"], "terminated by tester: it runs in circles");
     world.longhaul.call(&["kill", &id]).exits(2).says("is over");
 
@@ -266,12 +266,92 @@ fn the_agents_of_a_terminated_project_end_at_the_same_time() {
 }
 
 #[test]
+fn a_terminated_feature_is_continued_by_the_command_that_is_advised() {
+    let world = World::new(&[plain("parser", &[], 3), plain("table", &[], 1)], 0.0, "");
+    world.project.hold("parser");
+    let mut run = world.begin("first");
+    world.project.until_at_work("parser");
+    let said = world.tell(&["terminate", "parser"]);
+    let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
+    said.exits(0).says(&format!("`longhaul resume {id}` continues it"));
+    run.exits(3);
+    world.project.let_go("parser");
+    world.run().exits(3);
+    assert!(!world.project.landed("main").contains(&"parser".into()), "a person has to resume it");
+    world.longhaul.call(&["resume", &id]).exits(0);
+    world.run().exits(0);
+    assert!(world.project.landed("main").contains(&"parser".into()));
+}
+
+#[test]
+fn blocked_features_beside_a_cancelled_one_are_a_finding() {
+    let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
+    let settings = "[project]\nparallel = 2\n[limits]\nfailed_gates = 1\n";
+    let world = World::new(&[never, plain("table", &[], 1)], 0.0, settings);
+    world.project.hold("table");
+    let mut run = world.begin("first");
+    world.project.until_at_work("table");
+    until("the parser is blocked", || world.line("parser")["status"] == "blocked");
+    world.tell(&["cancel", "table"]).exits(0);
+    run.exits(1);
+    let one = world.longhaul.call(&["agent", "run", &world.root, "--feature", "table"]);
+    one.exits(3);
+}
+
+#[test]
+fn a_resumed_feature_waits_for_approval_again() {
+    // Resumed at rest after a pause, and while it is not paused.
+    for pauses in [true, false] {
+        let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");
+        world.run().exits(3);
+        if pauses {
+            world.tell(&["pause", &world.root]).exits(0);
+            world.run().exits(3);
+            assert_eq!(world.line("parser")["status"], "paused");
+        }
+        world.longhaul.call(&["resume", &world.root]).exits(0);
+        world.begin("resumed").exits(3);
+        let status = world.longhaul.status(Path::new(&world.root));
+        assert_eq!(status["status"], "needs_attention", "{status:#}");
+        let line = world.line("parser");
+        assert_eq!((&line["status"], &line["is_open"]), (&"waiting".into(), &true.into()));
+        world.longhaul.call(&["replay", "--all"]).exits(0);
+        world.tell(&["approve", "parser"]).exits(0);
+        world.run().exits(0);
+        assert_eq!(world.project.landed("main"), ["parser"]);
+    }
+}
+
+#[test]
+fn a_blocked_feature_names_the_reason_of_the_person_who_blocked_it() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0, "");
+    world.project.hold("parser");
+    let mut run = world.begin("first");
+    world.project.until_at_work("parser");
+    world.tell(&["cancel", "parser"]).exits(0);
+    run.exits(3);
+    let why = world.tell(&["why", "parser"]);
+    why.exits(0).says("It was cancelled by tester").says("longhaul resume");
+    world.tell(&["feature", "block", "parser", "--why", "too early"]).exits(0);
+    world.run().exits(1);
+    let why = world.tell(&["why", "parser"]);
+    why.exits(0).says("It is blocked: too early.").says("longhaul feature unblock parser");
+    assert!(!why.out.contains("cancelled"), "{}", why.out);
+    world.tell(&["feature", "unblock", "parser"]).exits(0);
+    world.project.let_go("parser");
+    world.run().exits(0);
+}
+
+#[test]
 fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0, "[merge]\napproval = true\n");
     world.run().exits(3);
     world.tell(&["terminate", "parser"]).exits(0).says("when its project runs next");
-    world.run().exits(1);
+    world.run().exits(3);
     assert_eq!(world.line("parser")["reason"], "terminated by tester");
+    // Its advice is followed.
+    let advised = world.tell(&["why", "parser"]).exits(0).out.clone();
+    assert!(advised.contains("longhaul resume"), "{advised}");
 }
 
 #[test]

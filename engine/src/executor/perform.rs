@@ -12,7 +12,7 @@ use crate::payload::Payload;
 use crate::port::{Host, Performer, Verbs};
 use crate::replay::Replay;
 use crate::store::{Commit, Creation, Delivery};
-use crate::summary::Summary;
+use crate::summary::{Status, Summary};
 use crate::verb::{
     CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep,
     StartChild, TryReceive,
@@ -61,6 +61,14 @@ impl Activation {
         let Some((message, received)) = self.inbox.first_message(filter) else { return Ok(None) };
         self.write_taken(number, message).await?;
         Ok(Some(received))
+    }
+
+    /// Records a wait again that a pause interrupted: until then, the resumed run counts as running.
+    async fn record_wait(&mut self, wait: impl Fn() -> EventKind) -> Result<(), Stop> {
+        if self.summary.status == Status::Running {
+            self.commit(vec![wait()], |_| ()).await?;
+        }
+        Ok(())
     }
 }
 
@@ -131,6 +139,7 @@ impl Performer<Receive> for Activation {
                 .await?;
             deadline
         };
+        let awaited = || EventKind::MessageAwaited { command: number, deadline };
         loop {
             self.inbox.look();
             self.follow_orders(number, &verb).await?;
@@ -145,6 +154,7 @@ impl Performer<Receive> for Activation {
                 .await?;
                 return Ok(None);
             }
+            self.record_wait(awaited).await?;
             self.wait(deadline).await;
         }
     }
@@ -205,6 +215,7 @@ impl Performer<Sleep> for Activation {
         while self.shared.clock.now() < fire_at {
             self.inbox.look();
             self.follow_orders(number, &verb).await?;
+            self.record_wait(|| EventKind::TimerStarted { command: number, fire_at }).await?;
             self.wait(Some(fire_at)).await;
         }
         self.commit(vec![EventKind::TimerFired { command: number }], |_| ()).await

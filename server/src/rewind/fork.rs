@@ -41,6 +41,9 @@ impl Service {
         if !summary.status.is_terminal() {
             return Err(RequestError::Held { reason: self.under_way(last, summary).await? });
         }
+        // A project that is begun again ends the runs below it.
+        let project = RunId::new(&*origin.input.project.id).map_err(RequestError::refused)?;
+        self.is_open(&project).await?;
         let (asked, kept) = self.step(&origin, fork.from).await.map_err(RequestError::refused)?;
         if let From::Position(_) = fork.from {
             check_step(&origin, asked).map_err(RequestError::refused)?;

@@ -45,6 +45,7 @@ impl Service {
             Some(FeatureStatus::Blocked | FeatureStatus::InProgress) => {
                 let payload = Payload::of(feature);
                 let body = MessageBody::signal_by(signal::UNBLOCK, payload, request.clone());
+                self.is_open(&project).await?;
                 let waits = self.waits(&project);
                 if !dry_run {
                     self.deliver(&project, body).await?;

@@ -3,17 +3,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_activities::files::Projector;
 use longhaul_activities::git::RollbackCheck;
-use longhaul_engine::{Change, Engine, MessageBody, Payload, RunId, Status};
+use longhaul_engine::{Change, Engine, MessageBody, NewRun, Payload, RunId, Status, Summary};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{
     FeatureView, ProjectSummary, ProjectWorkflow, Rollback, RollbackView,
 };
 
-use longhaul_workflows::projection::ProjectView;
+use longhaul_workflows::projection::{ProjectState, ProjectView};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::{RollBack, RolledBack};
@@ -21,7 +22,12 @@ use crate::advice;
 use crate::order::Order;
 use crate::request::RequestError;
 use crate::service::Service;
+use crate::settled::{Watched, is_settled};
+use crate::status;
 use crate::steering::Steer;
+
+/// How long a project without a result must make no step before its state is checked.
+const QUIET: Duration = Duration::from_secs(1);
 
 impl Service {
     pub(crate) async fn rollback(&self, asked: RollBack) -> Result<RolledBack, RequestError> {
@@ -60,6 +66,7 @@ impl Service {
             return Ok(RolledBack { to: commit, kept: String::new(), undone });
         }
         let engine = self.running()?;
+        self.begin_if_over(engine, &place, &summary).await?;
         // Subscribed before the request, so that its result is not missed.
         let mut changes = engine.changes();
         let asked =
@@ -72,7 +79,7 @@ impl Service {
         self.deliver(&project, body).await?;
         let steer =
             Steer { target: project.clone(), order: Order::Cancel, request, dry_run: false };
-        // The project may be closed or idle.
+        // The project may be idle.
         match self.steer(&steer).await {
             Ok(_) | Err(RequestError::Refused { .. }) => {}
             Err(error) => return Err(error),
@@ -88,7 +95,25 @@ impl Service {
         rolled_back
     }
 
-    /// Waits for the result.
+    /// Starts a new run of a project whose run is over or ends: it would not take the request. The
+    /// new run stays halted.
+    async fn begin_if_over(
+        &self,
+        engine: &Engine,
+        place: &ProjectRef,
+        summary: &Summary,
+    ) -> Result<(), RequestError> {
+        let project = RunId::new(place.id.clone()).map_err(RequestError::refused)?;
+        if !self.is_ending(&project).await? {
+            return Ok(());
+        }
+        engine.adopt(project.as_str()).await?;
+        let Summary { workflow, labels, .. } = summary.clone();
+        let new = NewRun { run: project, workflow, input: Payload::null(), labels };
+        Ok(self.begin_again(engine, place, new).await?)
+    }
+
+    /// Waits for the result; an error if a person has to act before the project is rolled back.
     async fn rollback_result(
         &self,
         engine: &Engine,
@@ -96,6 +121,7 @@ impl Service {
         project: &RunId,
         asked: &Rollback,
     ) -> Result<RolledBack, RequestError> {
+        let mut watched = Watched::new(project.clone());
         loop {
             let published = self.store.published(project).await?;
             let view =
@@ -112,9 +138,57 @@ impl Service {
                     reason: format!("run {project} cannot go on: {stop}"),
                 });
             }
-            if matches!(changes.recv().await, Err(RecvError::Closed)) {
-                return Err(RequestError::Failed { reason: "the log is closed".into() });
+            match tokio::time::timeout(QUIET, next_change(changes, project)).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Err(RequestError::Failed { reason: "the log is closed".into() });
+                }
+                // The owner of the log exits only after its last response, so this one must not
+                // wait for a person.
+                Err(_) => self.is_on_its_way(&mut watched).await?,
             }
+        }
+    }
+
+    /// An error if the project does nothing more before a person acts.
+    async fn is_on_its_way(&self, watched: &mut Watched) -> Result<(), RequestError> {
+        let project = watched.id.clone();
+        let mut owner = self.owner();
+        // Not served by a process that only rolls back.
+        owner.served.push(project.clone());
+        let document = status::brief(&*self.store, &project, &owner).await?;
+        if !is_settled(watched, &document) {
+            return Ok(());
+        }
+        if document.is_over {
+            return Err(RequestError::held(format!(
+                "project {project} ended before it was rolled back: repeat the command"
+            )));
+        }
+        if document.status == ProjectState::Paused {
+            return Err(RequestError::held(format!(
+                "project {project} is paused: {} rolls it back and continues it",
+                advice::on("resume", &project)
+            )));
+        }
+        let held = document.features.iter().find(|line| line.is_held());
+        let held = held.map(|line| {
+            format!("{}: {}", line.id, line.reason.as_deref().unwrap_or("it needs a person"))
+        });
+        let reason = held.or(document.reason).unwrap_or_default();
+        Err(RequestError::held(format!(
+            "project {project} is halted, and is rolled back when its features have ended: {reason}"
+        )))
+    }
+}
+
+/// Waits for a change of a project or its runs; `false` if there will be none.
+async fn next_change(changes: &mut broadcast::Receiver<Arc<Change>>, project: &RunId) -> bool {
+    loop {
+        match changes.recv().await {
+            Ok(change) if !change.run.is_within(project.as_str()) => {}
+            Ok(_) | Err(RecvError::Lagged(_)) => return true,
+            Err(RecvError::Closed) => return false,
         }
     }
 }

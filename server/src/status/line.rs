@@ -272,7 +272,11 @@ impl Lines<'_> {
         let progress = FeatureProgress::published(&self.store.published(run).await?);
         line.take_run(run, &head, progress, self.owner);
         let has_active_session = self.take_sessions(line, run).await?;
-        let is_active = head.is_active(self.owner.runs(run)) || has_active_session;
+        let is_run = self.owner.runs(run);
+        if line.is_open && line.status == State::Waiting && !is_run && head.until().is_none() {
+            line.reason.get_or_insert_with(|| Owner::NOT_RUN.to_owned());
+        }
+        let is_active = head.is_active(is_run) || has_active_session;
         Ok(!self.owner.stuck.contains_key(run) && is_active)
     }
 

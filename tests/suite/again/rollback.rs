@@ -134,6 +134,101 @@ fn a_running_project_is_halted_first_and_work_on_what_is_undone_begins_anew() {
     world.histories();
 }
 
+/// The verbs that a person may use on a closed project; each has a response.
+const VERBS: [&str; 12] = [
+    "status .",
+    "list",
+    "why .",
+    "pause .",
+    "resume .",
+    "cancel .",
+    "terminate .",
+    "resume <project>/parser/1",
+    "restart <project>/parser/1",
+    "steer <project>/parser/1 hurry",
+    "feature block parser --why no --dir .",
+    "checkpoint <project>/parser/1 --note x",
+];
+
+#[test]
+fn a_terminated_project_responds_and_is_rolled_back() {
+    for is_run in [true, false] {
+        let world = World::new(&[plain("shell", &[], 1), plain("parser", &[], 1)], 0.0, "");
+        let other = Project::new(&[plain("wait", &[], 1)], 0.0);
+        other.hold("wait");
+        world.project.hold("parser");
+        // The other project keeps the process up.
+        let mut run = world.begin(&["run", &world.root, &other.root().to_string_lossy()]);
+        world.project.until_at_work("parser");
+        until("the shell has landed", || world.line("shell")["passes"] == true);
+        world.call(&["terminate", &world.root, "--why", "enough"]).exits(0);
+        if !is_run {
+            run.terminate();
+            run.exits(3);
+        }
+        let id = world.project.git(&["config", "longhaul.id"]);
+        for verb in VERBS {
+            let word = |word: &str| match word {
+                "." => world.root.clone(),
+                word => word.replace("<project>", &id),
+            };
+            let words: Vec<String> = verb.split(' ').map(word).collect();
+            let said = world.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(matches!(said.code(), 0..=3), "{verb}: {}\n{}", said.code(), said.talk);
+        }
+        let block = ["feature", "block", "parser", "--why", "no", "--dir", &world.root];
+        world.call(&block).exits(3).says("is closed").says("longhaul run");
+        let first = world.project.git(&["rev-list", "--max-parents=0", "main"]);
+        let sessions = world.project.marks().len();
+        rollback(&world, &first).exits(0).says("to be done again: shell");
+        assert_eq!(world.project.git(&["rev-parse", "main"]), first);
+        let status = world.longhaul.status(world.root.as_ref());
+        assert_eq!(status["rolled_back_to"], first.as_str(), "{status:#}");
+        assert_eq!(world.project.marks().len(), sessions, "nothing is begun");
+        if is_run {
+            run.terminate();
+            run.exits(3);
+        }
+        world.project.let_go("parser");
+        world.run().exits(0);
+        assert_eq!(world.project.landed("main").len(), 2);
+        world.histories();
+    }
+}
+
+/// An agent that goes on after a request to end, until the test lets it go.
+const STUBBORN: &str = r#"
+place=$LONGHAUL_TEST_JOURNAL/..
+trap ': >"$place/told"' TERM
+: >"$place/ready"
+until [ -e "$place/go" ]; do sleep 0.05 || :; done
+exit 0
+"#;
+
+#[test]
+fn a_rollback_does_not_wait_for_a_person() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &["parser"], 1)], 0.0, "");
+    world.project.write("plan/table", STUBBORN);
+    world.project.commit("Be stubborn");
+    let first = world.project.git(&["rev-parse", "main"]);
+    let mut run = world.begin(&["run", &world.root]);
+    let is_there = |file: &str| world.project.place().join(file).exists();
+    until("the agent is at work", || is_there("ready"));
+    let mut rollback = world.begin(&["rollback", &world.root, "--to", &first, "--yes"]);
+    until("the agent is told to end", || is_there("told"));
+    // The pause precedes the end of the agent, so the project does not take the end.
+    world.call(&["pause", &world.root]).exits(0);
+    std::fs::write(world.project.place().join("go"), "").unwrap();
+    rollback.exits(3);
+    run.exits(3);
+    assert!(rollback.said().contains("is paused: `longhaul resume"), "{}", rollback.said());
+    assert_eq!(world.longhaul.status(world.root.as_ref())["status"], "paused");
+    world.call(&["resume", &world.root]).exits(0);
+    world.project.write("plan/table", "steps=1 pause=0 habit=plain\n");
+    world.project.commit("Be plain");
+    world.histories();
+}
+
 #[test]
 fn a_rollback_that_is_killed_is_done_by_whoever_comes_next() {
     let world = World::new(&PLANS, 0.0, "");

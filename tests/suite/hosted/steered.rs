@@ -68,7 +68,7 @@ fn a_cancelled_feature_ends_its_session() {
     let mut run = held.hosted.world.begin();
     held.until_asked();
     held.hosted.world.call("cancel parser").exits(0);
-    run.exits(1);
+    run.exits(3);
     held.hold.release();
     let feature = format!("{}/parser/1", held.hosted.id());
     assert_eq!(held.status(&feature), "cancelled");
@@ -83,7 +83,7 @@ fn a_terminated_feature_ends_its_session() {
     let mut run = held.hosted.world.begin();
     held.until_asked();
     held.hosted.world.call("terminate parser").exits(0);
-    run.exits(1);
+    run.exits(3);
     held.hold.release();
     let session = format!("{}/parser/1/1", held.hosted.id());
     assert_eq!(held.status(&session), "cancelled");

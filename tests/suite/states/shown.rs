@@ -114,7 +114,7 @@ fn a_cancelled_feature_is_not_blocked() {
     let mut run = world.begin();
     world.project.until_at_work("parser");
     world.call("cancel parser --reason dear").exits(0);
-    run.exits(1);
+    run.exits(3);
     let id = world.project_id();
     check_state(&world, &format!("{id}/parser/1"), "cancelled", true);
     let document = status(&world);
@@ -144,6 +144,16 @@ fn a_project_that_was_rolled_back_was_not_cancelled() {
         assert!(said.contains("rolled back to") && said.contains("by tester"), "{said}");
     }
     world.call("status .").says("continues it");
+    // While it is paused, it is only told to resume.
+    world.call("pause .").exits(0);
+    without(&world.call("why .").exits(0).out, &["continues it"]);
+    world.run().exits(3);
+    for command in ["why .", "why parser"] {
+        let why = world.call(command).exits(0).out.clone();
+        assert!(why.contains("rolled back to") && why.contains("resumes it"), "{why}");
+        without(&why, &["continues it", "longhaul run"]);
+    }
+    world.call("resume .").exits(0);
     // A later cancellation is one.
     world.project.hold("parser");
     let mut run = world.begin();

@@ -64,5 +64,5 @@ fn every_verb_in_use() {
             "terminate manual --why enough",
         ],
     );
-    run.exits(1);
+    run.exits(3);
 }

@@ -24,7 +24,7 @@ pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<Se
             {
                 return Ok(payload.read()?);
             }
-            Some(received) => work.take_note(received),
+            Some(received) => work.take_note_now(context, received).await?,
             None => {}
         }
     }

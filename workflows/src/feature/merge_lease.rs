@@ -29,7 +29,7 @@ pub(super) async fn acquire(
             {
                 return Ok(payload.read()?);
             }
-            Some(received) => work.take_note(received),
+            Some(received) => work.take_note_now(context, received).await?,
             None => {}
         }
     }

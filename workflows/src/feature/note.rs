@@ -1,11 +1,11 @@
 //! Notes of people to a running feature: the agent receives them in its next session.
 
-use longhaul_engine::{Context, Filter, Received, Stop};
+use longhaul_engine::{Context, ContextExt, Filter, Received, Stop};
 
 use crate::finding::SteeringRefused;
 use crate::note::Note;
 
-use super::{Edited, Work};
+use super::{Edited, FeatureProgress, Work};
 
 impl Work {
     /// The filter of a wait: its own signal, notes and edits. Answers to other requests stay in the
@@ -37,6 +37,22 @@ impl Work {
             self.unchanged = 0;
         }
         Ok(is_told_more)
+    }
+
+    /// Applies a message that arrived during a wait, and publishes a finding about it: the wait may
+    /// take long.
+    pub(super) async fn take_note_now(
+        &mut self,
+        context: &mut dyn Context,
+        received: Received,
+    ) -> Result<(), Stop> {
+        let is_finding =
+            matches!(&received, Received::Signal { name, .. } if name == SteeringRefused::SIGNAL);
+        self.take_note(received);
+        if is_finding {
+            context.set(FeatureProgress::KEY, &self.progress).await?;
+        }
+        Ok(())
     }
 
     /// Applies a note or an edit; ignores other messages and malformed ones.

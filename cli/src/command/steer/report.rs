@@ -110,6 +110,11 @@ impl Line {
         matches!(self.outcome, Outcome::Delivered)
     }
 
+    /// Whether its run is that of a feature: `project/feature/number`.
+    fn is_of_feature(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.as_str().matches('/').count() == 2)
+    }
+
     /// Whether another line is about a run below its run.
     fn covers(&self, other: &Self) -> bool {
         let (Some(run), Some(other)) = (&self.run, &other.run) else { return false };
@@ -157,6 +162,12 @@ impl Line {
 /// The most names in an advised command.
 const MOST_NAMES: usize = 5;
 
+/// The runs of projects that received it, without those below another one.
+fn top(lines: &[Line]) -> impl Iterator<Item = &Line> {
+    let received = lines.iter().filter(|line| line.is_delivered() && line.root.is_some());
+    received.filter(|line| !lines.iter().any(|other| other.covers(line)))
+}
+
 /// The command that continues a stopped run, or runs one that no process runs.
 fn next(lines: &[Line], order: &Order) -> String {
     let delivered = || lines.iter().filter(|line| line.is_delivered());
@@ -165,9 +176,16 @@ fn next(lines: &[Line], order: &Order) -> String {
     };
     let (verb, names, what) = match order {
         Order::Cancel => {
-            let projects = delivered().filter(|line| line.root.is_some());
-            let top = projects.filter(|line| !lines.iter().any(|other| other.covers(line)));
-            ("resume", top.map(|line| line.name().to_owned()).collect(), "continues it")
+            ("resume", top(lines).map(|line| line.name().to_owned()).collect(), "continues it")
+        }
+        // A terminated project is begun again, but a feature whose run was terminated is not.
+        Order::Terminate if top(lines).all(Line::is_of_feature) => {
+            let open = || top(lines).filter(|line| line.waits);
+            if open().next().is_none() {
+                ("resume", top(lines).map(|line| line.name().to_owned()).collect(), "continues it")
+            } else {
+                ("run", roots(&mut open()), "runs it")
+            }
         }
         Order::Terminate => ("run", roots(&mut delivered()), "continues it"),
         _ => ("run", roots(&mut delivered().filter(|line| line.waits)), "runs it"),

@@ -7,6 +7,7 @@ use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::narrative::short;
 use longhaul_workflows::projection::{ProjectView, State};
 
+use super::super::states::Projects;
 use super::super::{Header, View};
 use super::reason::sentence;
 use super::{Kind, Reason, WhyDocument, project};
@@ -60,9 +61,17 @@ impl View<'_> {
         let known = view.feature(feature);
         if let Some(run) = known.and_then(|known| known.run.as_ref()) {
             let reasons = self.why_run(run).await?.reasons;
-            if reasons
-                .iter()
-                .any(|reason| matches!(reason.kind, Kind::Blocked | Kind::Failed | Kind::Cancelled))
+            // The run ended as it did, but a person may have blocked the feature since.
+            let is_by_run = match known.map(|known| (view.state(feature), &known.reason)) {
+                Some((State::Blocked, Some(why))) => {
+                    self.outcome_of(run).await? == Some(why.clone())
+                }
+                _ => true,
+            };
+            if is_by_run
+                && reasons.iter().any(|reason| {
+                    matches!(reason.kind, Kind::Blocked | Kind::Failed | Kind::Cancelled)
+                })
             {
                 return Ok(reasons);
             }
@@ -76,6 +85,12 @@ impl View<'_> {
         ])
     }
 
+    /// The reason with which a run ended.
+    async fn outcome_of(&self, run: &RunId) -> Result<Option<String>, StoreError> {
+        let Some(summary) = self.store.summary(run).await? else { return Ok(None) };
+        Ok(self.standing(run, &summary, &mut Projects::default()).await?.reason)
+    }
+
     fn why_pending(
         &self,
         project: &RunId,
@@ -87,7 +102,11 @@ impl View<'_> {
         if let Some(Status::Paused(request)) = head.map(|head| &head.summary.status) {
             reasons.push(Reason::paused("The project was", project.as_str(), request));
         }
-        let of_project = project::obstacles(view, project).into_iter();
+        let of_project = match head {
+            Some(head) => project::obstacles_now(view, project, head),
+            None => project::obstacles(view, project),
+        };
+        let of_project = of_project.into_iter();
         reasons
             .extend(of_project.filter(|reason| matches!(reason.kind, Kind::Halted | Kind::List)));
         if let Some(stop) = self.owner.stuck.get(project) {

@@ -7,6 +7,7 @@ use longhaul_workflows::projection::{ProjectState, ProjectView, State};
 use super::reason::sentence;
 use super::{Kind, Reason};
 use crate::advice;
+use crate::head::RunHead;
 use crate::status::{Counts, FeatureLine, StatusDocument};
 
 /// The obstacles of a project as a whole.
@@ -41,6 +42,17 @@ pub(super) fn obstacles(view: &ProjectView, project: &RunId) -> Vec<Reason> {
 
 /// The most features of a kind that are explained.
 const NAMED: usize = 5;
+
+/// The obstacles of a project with its unread messages: a paused project does nothing when it runs.
+pub(super) fn obstacles_now(view: &ProjectView, project: &RunId, head: &RunHead) -> Vec<Reason> {
+    let mut reasons = obstacles(view, project);
+    if head.is_held_by_pause() {
+        let by_run =
+            reasons.iter_mut().filter(|it| matches!(it.kind, Kind::Halted | Kind::Checkout));
+        by_run.for_each(|reason| reason.remedy = None);
+    }
+    reasons
+}
 
 /// The progress of a project, and the features that need a person.
 pub(super) fn progress(document: &StatusDocument, project: &RunId) -> Vec<Reason> {

@@ -140,7 +140,7 @@ impl View<'_> {
                 let of_features = document.features.iter().flat_map(|line| &line.pending);
                 reasons.extend(of_features.map(Reason::pending));
                 let view = self.project_view(run).await?;
-                reasons.extend(project::obstacles(&view, run));
+                reasons.extend(project::obstacles_now(&view, run, head));
                 if document.stopped_by.is_none() || document.status == ProjectState::Paused {
                     reasons.extend(project::progress(&document, run));
                 }
