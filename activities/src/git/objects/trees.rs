@@ -122,14 +122,10 @@ impl Repository {
         }
     }
 
+    /// Writes a tree. Not with `mktree`, which does not sync the object, whatever `core.fsync` says.
     async fn make_tree(&self, entries: &Entries) -> Result<String, Failure> {
-        let mut input = Vec::new();
-        for (name, entry) in entries {
-            input.extend(format!("{} {} {}\t", entry.mode, entry.kind(), entry.object).bytes());
-            input.extend(name);
-            input.push(0);
-        }
-        self.plumbing.git().args(["mktree", "-z", "--missing"]).input(input).text().await
+        let git = self.plumbing.git().args(["hash-object", "-t", "tree", "-w", "--stdin"]);
+        git.input(tree_object(entries)).text().await
     }
 
     /// The same tree with these entries.
@@ -185,4 +181,26 @@ fn conflict_messages<'a>(mut parts: impl Iterator<Item = &'a [u8]>) -> String {
         }
     }
     output.trim_end().to_owned()
+}
+
+/// The content of a tree object. Git sorts a directory as if its name ended with a slash.
+fn tree_object(entries: &Entries) -> Vec<u8> {
+    let sorted_as = |name: &[u8], entry: &Entry| {
+        let end: &[u8] = if entry.kind() == "tree" { b"/" } else { b"" };
+        [name, end].concat()
+    };
+    let mut sorted: Vec<_> = entries.iter().collect();
+    sorted.sort_by_key(|(name, entry)| sorted_as(name, entry));
+    let mut object = Vec::new();
+    for (name, entry) in sorted {
+        object.extend(entry.mode.trim_start_matches('0').bytes());
+        object.push(b' ');
+        object.extend(name);
+        object.push(0);
+        let digits = entry.object.as_bytes().chunks(2);
+        object.extend(
+            digits.filter_map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()),
+        );
+    }
+    object
 }
