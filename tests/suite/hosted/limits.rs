@@ -109,7 +109,7 @@ fn a_cancelled_or_terminated_session_is_paid_from_the_budget() {
         let mut run = hosted.world.begin();
         assert!(hosted.server.wait_for(PATIENCE, |records| records.len() == 2));
         hosted.world.call(&format!("{verb} parser")).exits(0);
-        run.exits(1);
+        run.exits(3);
         hold.release();
         edit(&hosted, "cost = 100\n", "cost = 1\n");
         hosted.world.call("resume parser").exits(0);

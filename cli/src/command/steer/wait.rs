@@ -95,11 +95,12 @@ fn is_over(document: &DescribeDocument) -> bool {
     document.run.header.status.is_over()
 }
 
-/// Whether a run has taken the order and reached the state that it asks for.
+/// Whether a run has taken the order and reached the state that it asks for. A paused run reads no
+/// other messages, such as the end of its session.
 fn has_followed(document: &DescribeDocument, order: &Order) -> bool {
     let line = &document.run;
     is_over(document)
-        || document.mailbox.is_empty()
+        || line.pending.is_empty()
             && match order {
                 Order::Pause => line.header.status == State::Paused,
                 Order::Resume => line.header.status != State::Paused,
