@@ -9,7 +9,6 @@ use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
 use longhaul_workflows::settings::Settings;
 
-use crate::confine;
 use crate::files::placed::{self, LONGEST, Links};
 use crate::git;
 use crate::longhaul_toml::read;
@@ -48,14 +47,7 @@ impl Handler<LoadBacklog> for ProjectReader {
         let _mine = lock.lock().await;
         let mut loaded = load(&root).await?;
         let held_out = loaded.settings.project.hidden_checks.as_ref().map(|named| root.join(named));
-        let data_dir = self.git.data_dir();
-        confine::held_out::record(data_dir, &input.project.id, held_out.as_deref()).map_err(
-            |error| {
-                let message = format!("the directory of held-out checks is not recorded: {error}");
-                let retryable = Failure::retryable;
-                machine::failure(&error, machine::Operation::Files, data_dir, message, retryable)
-            },
-        )?;
+        self.git.record_held_out(&input.project, held_out.as_deref())?;
         if !input.landed.is_empty() {
             loaded.tip = git::tip_of(&root, &input.target).await?;
         }

@@ -42,6 +42,14 @@ impl Providers {
         settings_file::load(&data_dir.join(FILE), Self::checked)
     }
 
+    /// The limits of a provider. There are none if the file is wrong: work goes on without them.
+    pub(crate) fn limits_of(data_dir: &Path, provider: &str) -> ProviderLimits {
+        let providers = Self::load(data_dir).inspect_err(|error| {
+            tracing::warn!(error, "the limits of providers are not known");
+        });
+        providers.unwrap_or_default().of(provider)
+    }
+
     fn checked(self) -> Result<Self, String> {
         for (name, limits) in &self.providers {
             let ProviderLimits { requests_per_minute, tokens_per_minute, concurrent } = *limits;

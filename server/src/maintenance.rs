@@ -4,14 +4,13 @@ mod export;
 mod import;
 mod prune;
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use longhaul_engine::{RunId, Summary};
+use longhaul_engine::RunId;
 use longhaul_storage::{CheckReport, Scope, Swept};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::{ProjectView, State};
 use schemars::JsonSchema;
@@ -20,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::perform::request;
 use crate::request::RequestError;
 use crate::service::Service;
+use crate::views::LatestRuns;
 
 /// Writes runs to a file, as a backup or as an export.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -192,6 +192,7 @@ request!(Unfinished, "unfinished" -> UnfinishedRuns, |self, service| self.run(&s
 impl Unfinished {
     async fn run(self, service: &Service) -> Result<UnfinishedRuns, RequestError> {
         let all = service.store.runs("").await?;
+        let latest = LatestRuns::of(&all);
         let mut resumable = Vec::new();
         for (project, _) in
             all.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME)
@@ -200,24 +201,12 @@ impl Unfinished {
             let is_open = |id: &&FeatureId| !view.feature(id).is_some_and(|known| known.passes);
             let open = view.backlog.iter().map(|feature| &feature.id).filter(is_open);
             resumable.extend(open.map(|feature| format!("{project}/{feature}")));
-            resumable.extend(removed_with_run(project, &view, &all));
+            let listed: HashSet<&str> =
+                view.backlog.iter().map(|feature| feature.id.as_str()).collect();
+            let removed = latest.of_project(project).filter(|(id, _)| !listed.contains(id));
+            resumable.extend(removed.map(|(id, _)| format!("{project}/{id}")));
         }
         let going = all.into_iter().filter(|(_, summary)| !summary.status.is_terminal());
         Ok(UnfinishedRuns { runs: going.map(|(run, _)| run).collect(), resumable })
     }
-}
-
-/// The features with a run that are not in the list of the project now (`project/feature`).
-fn removed_with_run(
-    project: &RunId,
-    view: &ProjectView,
-    runs: &[(RunId, Summary)],
-) -> BTreeSet<String> {
-    let of_features = runs.iter().filter(|(_, summary)| summary.workflow == FeatureWorkflow::NAME);
-    let names = of_features.filter_map(|(run, _)| Some(run.as_str().rsplit_once('/')?.0));
-    let is_removed = |name: &&str| {
-        let id = name.strip_prefix(project.as_str()).and_then(|rest| rest.strip_prefix('/'));
-        id.is_some_and(|id| view.backlog.iter().all(|feature| feature.id.as_str() != id))
-    };
-    names.filter(is_removed).map(str::to_owned).collect()
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use longhaul_engine::{
-    Engine, MessageBody, NewRun, Outcome, Payload, RequestedBy, RunId, Status, StoreError,
+    Engine, MessageBody, NewRun, Outcome, Payload, RequestedBy, RunId, Status, StoreError, Summary,
 };
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{ProjectRef, SessionEnding, SessionReport};
-use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
+use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{FeatureRuns, ProjectInput};
-use longhaul_workflows::session::SessionWorkflow;
 use serde::de::DeserializeOwned;
 
 use crate::head::RunHead;
 use crate::service::Service;
+use crate::views::LatestRuns;
 
 impl Service {
     /// Whether a run is closed, or closes when it takes its messages.
@@ -39,66 +39,55 @@ impl Service {
             engine.outcome(run).await?;
         }
         let published = self.store.published(&new.run).await?;
-        let runs = self.feature_runs(&new.run).await?;
+        let runs = self.feature_runs(&new.run, &below).await?;
         let input = Payload::of(&ProjectInput::recovered(project.clone(), &published, runs));
         engine.restart(NewRun { input, ..new }).await
     }
 
-    /// The last run of each feature of a project.
+    /// The last run of each feature of a project, out of the runs below that.
     async fn feature_runs(
         &self,
         project: &RunId,
+        below: &[(RunId, Summary)],
     ) -> Result<BTreeMap<FeatureId, FeatureRuns>, StoreError> {
-        let prefix = format!("{project}/");
-        let (mut last, mut sessions) = (BTreeMap::new(), BTreeMap::new());
-        for (run, summary) in self.store.runs(&prefix).await? {
-            let parts = run.as_str().strip_prefix(&prefix).and_then(|rest| rest.rsplit_once('/'));
-            match (summary.workflow.as_str(), parts, &summary.parent) {
-                (FeatureWorkflow::NAME, Some((feature, number)), _) => {
-                    let (Ok(id), Ok(number)) = (FeatureId::new(feature), number.parse::<u32>())
-                    else {
-                        continue;
-                    };
-                    let (known, of_last) = last.entry(id).or_insert((0, None));
-                    if number > *known {
-                        (*known, *of_last) = (number, Some(run));
-                    }
-                }
-                (SessionWorkflow::NAME, _, Some(parent)) => {
-                    let begun = summary.started_at;
-                    let newest = sessions.entry(parent.clone()).or_insert((begun, run.clone()));
-                    if begun >= newest.0 {
-                        *newest = (begun, run);
-                    }
-                }
-                _ => {}
-            }
-        }
         let mut runs = BTreeMap::new();
-        for (id, (number, of_last)) in last {
-            let Some(run) = of_last else { continue };
-            let files = match self.output(&run).await? {
-                Some(FeatureOutcome::Passed { files, .. }) => files,
-                _ => Vec::new(),
+        for (feature, number) in LatestRuns::of(below).of_project(project) {
+            let (Ok(id), Ok(last)) = (FeatureId::new(feature), u32::try_from(number)) else {
+                continue;
             };
-            let report: Option<SessionReport> = match sessions.get(&run) {
-                Some((_, session)) => self.output(session).await?,
-                None => None,
-            };
-            let called_done =
-                report.is_some_and(|report| report.ending == SessionEnding::ClaimsDone);
-            runs.insert(id, FeatureRuns { last: number, files, called_done });
+            let run = format!("{project}/{feature}/{number}");
+            let mut known = FeatureRuns { last, ..FeatureRuns::default() };
+            match self.output(&run).await? {
+                Some(FeatureOutcome::Passed { files, .. }) => known.files = files,
+                Some(FeatureOutcome::Blocked { .. }) => {}
+                None => known.called_done = self.called_done(&run).await?,
+            }
+            runs.insert(id, known);
         }
         Ok(runs)
     }
 
+    /// Whether the last session of a feature run ended and called the work done.
+    async fn called_done(&self, run: &str) -> Result<bool, StoreError> {
+        let below = self.store.runs(&format!("{run}/")).await?.into_iter();
+        let sessions = below.filter(|(_, summary)| {
+            summary.parent.as_ref().is_some_and(|parent| parent.as_str() == run)
+        });
+        let Some((last, _)) = sessions.max_by_key(|(_, summary)| summary.started_at) else {
+            return Ok(false);
+        };
+        let report = self.output::<SessionReport>(last.as_str()).await?;
+        Ok(report.is_some_and(|report| report.ending == SessionEnding::ClaimsDone))
+    }
+
     /// The output of a completed run.
-    async fn output<T: DeserializeOwned>(&self, run: &RunId) -> Result<Option<T>, StoreError> {
-        let summary = self.store.summary(run).await?;
+    async fn output<T: DeserializeOwned>(&self, run: &str) -> Result<Option<T>, StoreError> {
+        let Ok(run) = RunId::new(run) else { return Ok(None) };
+        let summary = self.store.summary(&run).await?;
         let Some(summary) = summary.filter(|summary| summary.status == Status::Completed) else {
             return Ok(None);
         };
-        let last = self.store.read(run, summary.origin).await?.pop();
+        let last = self.store.read(&run, summary.origin).await?.pop();
         Ok(match last.and_then(|event| event.kind.outcome()) {
             Some(Outcome::Completed(output)) => output.read().ok(),
             _ => None,

@@ -2,31 +2,15 @@
 //! them: an agent of one project must not read the held-out checks of another.
 
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// The record of a project, in its directory below `git` of the data directory: one absolute path.
 const RECORD: &str = "held-out";
 
-/// Records the directory of a project, or that it has none.
-pub(crate) fn record(data_dir: &Path, project: &str, folder: Option<&Path>) -> io::Result<()> {
-    let own = data_dir.join("git").join(project);
-    let record = own.join(RECORD);
-    let Some(folder) = folder else {
-        return match std::fs::remove_file(&record) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        };
-    };
-    let path = folder.as_os_str().as_encoded_bytes();
-    if std::fs::read(&record).is_ok_and(|known| known == path) {
-        return Ok(());
-    }
-    std::fs::create_dir_all(&own)?;
-    let new = own.join(format!("{RECORD}.new"));
-    std::fs::write(&new, path)?;
-    std::fs::rename(&new, &record)
+/// The path of the record of a project.
+pub(crate) fn record_of(data_dir: &Path, project: &str) -> PathBuf {
+    data_dir.join("git").join(project).join(RECORD)
 }
 
 /// The recorded directories that exist, but for those around `root`: a checkout stays readable

@@ -64,6 +64,7 @@ pub use setup::owner::{DataDirectory, Ownership, other_owner, own};
 pub use setup::preflight::preflight;
 pub(crate) use worktree::work::{TreeRequest, WorkTree};
 
+use crate::confine;
 use crate::disk::Disk;
 use objects::cat_file::Reader;
 use objects::plumbing::Plumbing;
@@ -91,9 +92,17 @@ impl GitHandlers {
         Self { data_dir: data_dir.into(), process, disk: Disk::default(), known, places }
     }
 
-    /// The data directory.
-    pub(crate) fn data_dir(&self) -> &Path {
-        &self.data_dir
+    /// Records the directory of the held-out checks of a project, or that it has none.
+    pub(crate) fn record_held_out(
+        &self,
+        project: &ProjectRef,
+        directory: Option<&Path>,
+    ) -> Result<(), Failure> {
+        let record = confine::held_out::record_of(&self.data_dir, &project.id);
+        match directory {
+            Some(directory) => files::write(&record, directory.as_os_str().as_encoded_bytes()),
+            None => files::remove(&record),
+        }
     }
 
     /// Adds all of them to an engine's handlers.

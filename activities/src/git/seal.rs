@@ -68,12 +68,7 @@ impl Repository {
         tree.set_at(&commit)?;
         self.write_private(&tree, NewHead::on(&branch, &input.target), &commit).await?;
 
-        let files = self
-            .changes(&base, &commit)
-            .await?
-            .iter()
-            .map(|change| files::shown(&change.path))
-            .collect();
+        let files = self.changed_files(&base, &commit).await?;
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         let outside = self.foreign_moves(&tree, &input.target, attempt).await?;
         Ok(Sealed {

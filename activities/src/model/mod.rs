@@ -81,11 +81,7 @@ impl ModelHandler {
         let (limiter, data_dir, id) = (self.limiter.clone(), self.data_dir.clone(), attempt.key());
         let (named, of_model, own) = (provider.clone(), model.clone(), id.clone());
         blocking(move || {
-            // Without limits rather than without work, if the file is wrong.
-            let limits = Providers::load(&data_dir).inspect_err(|error| {
-                tracing::warn!(error, "the limits of providers are not known");
-            });
-            let limits = limits.unwrap_or_default().of(&named);
+            let limits = Providers::limits_of(&data_dir, &named);
             let (provider, model, call) = (&named, &of_model, &own);
             limiter.admit(&QueuedRequest { provider, model, call, tokens, limits }, Utc::now())
         })

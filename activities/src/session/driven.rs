@@ -184,10 +184,7 @@ impl SessionHandler {
         attempt: &Attempt,
     ) -> Result<(), Failure> {
         let Some(provider) = &input.agent.provider else { return Ok(()) };
-        let limits = Providers::load(self.setup.runner.data_dir()).inspect_err(|error| {
-            tracing::warn!(error, "the limits of providers are not known");
-        });
-        let limits = limits.unwrap_or_default().of(provider);
+        let limits = Providers::limits_of(self.setup.runner.data_dir(), provider);
         let model = input.agent.model.as_deref().unwrap_or_default();
         let call = &attempt.key();
         self.limiter.admit(&QueuedRequest { provider, model, call, tokens: 0, limits }, Utc::now())

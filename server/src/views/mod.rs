@@ -37,8 +37,8 @@ pub use header::Header;
 pub use history::HistoryPage;
 pub use list::{ListDocument, ListRuns};
 use names::ResolvedName;
-pub(crate) use names::project_and_feature;
 pub use names::{KINDS, Name};
+pub(crate) use names::{LatestRuns, project_and_feature};
 pub use overview::{Overview, OverviewDocument, ProjectLine};
 pub use session::{
     HandoffDocument, SessionDocument, SessionLine, SessionsDocument, ShowHandoff, ShowSession,

@@ -70,6 +70,13 @@ impl LatestRuns {
         Self(latest)
     }
 
+    /// The features of a project, each with the number of its last run.
+    pub(crate) fn of_project(&self, project: &RunId) -> impl Iterator<Item = (&str, u64)> {
+        let prefix = format!("{project}/");
+        let following = self.0.range(prefix.clone()..);
+        following.map_while(move |(feature, last)| Some((feature.strip_prefix(&prefix)?, *last)))
+    }
+
     /// The run of the same feature that superseded a run, or the run that it is below.
     pub(crate) fn after(&self, run: &RunId, summary: &Summary) -> Option<RunId> {
         let (feature, number) = numbered(run, summary)?;

@@ -72,6 +72,7 @@ fn recovered(view: FeatureView, runs: FeatureRuns) -> Record {
     };
     Record {
         state,
+        // The last run may be pruned.
         runs: runs.last.max(number.unwrap_or_default()),
         sessions: view.sessions,
         commit: view.commit,

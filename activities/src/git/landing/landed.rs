@@ -45,8 +45,7 @@ impl GitHandlers {
         let Some(commit) = repository.landing(&tips, None, feature, run).await? else {
             return Ok(None);
         };
-        let changes = repository.changes(&format!("{commit}^"), &commit).await?;
-        let files = changes.iter().map(|change| files::shown(&change.path)).collect();
+        let files = repository.changed_files(&format!("{commit}^"), &commit).await?;
         Ok(Some(LandedWork { commit, files }))
     }
 }

@@ -74,12 +74,7 @@ impl Repository {
             None => tip.clone(),
         };
         self.remember_base(tree, &commit, &tip).await?;
-        let files = self
-            .changes(&base, &commit)
-            .await?
-            .iter()
-            .map(|change| files::shown(&change.path))
-            .collect();
+        let files = self.changed_files(&base, &commit).await?;
         Ok(Refreshed { commit, tip, files, conflict })
     }
 }

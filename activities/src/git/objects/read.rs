@@ -28,6 +28,16 @@ impl Entry {
 }
 
 impl Repository {
+    /// The paths that differ between two trees, for display.
+    pub(in crate::git) async fn changed_files(
+        &self,
+        before: &str,
+        after: &str,
+    ) -> Result<Vec<String>, Failure> {
+        let changes = self.changes(before, after).await?;
+        Ok(changes.iter().map(|change| files::shown(&change.path)).collect())
+    }
+
     /// Every path that differs between two trees, in the order of the paths.
     pub(in crate::git) async fn changes(
         &self,
