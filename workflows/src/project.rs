@@ -226,6 +226,7 @@ impl ProjectRun {
             claimed: self.is_claimed(feature),
             anew: self.replaces_earlier(feature),
             called_done: self.records.get(feature).is_some_and(|record| record.called_done),
+            may_have_landed: self.records.get(feature).is_some_and(|known| known.may_have_landed),
             used: self.records.get(feature).map(|record| record.used).unwrap_or_default(),
         })
     }
