@@ -45,13 +45,21 @@ pub(crate) fn failure(
     message: String,
     or_else: impl FnOnce(String) -> Failure,
 ) -> Failure {
-    match error
-        .raw_os_error()
-        .and_then(|number| cause(Errno::from_raw(number), operation, &[place]))
-    {
+    match errno_of(error).and_then(|errno| cause(errno, operation, &[place])) {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
         None => or_else(message),
     }
+}
+
+/// The system error behind an error. `tempfile` wraps it with a path and keeps only its kind.
+fn errno_of(error: &io::Error) -> Option<Errno> {
+    error.raw_os_error().map(Errno::from_raw).or(match error.kind() {
+        io::ErrorKind::StorageFull => Some(Errno::ENOSPC),
+        io::ErrorKind::QuotaExceeded => Some(Errno::EDQUOT),
+        io::ErrorKind::ReadOnlyFilesystem => Some(Errno::EROFS),
+        io::ErrorKind::OutOfMemory => Some(Errno::ENOMEM),
+        _ => None,
+    })
 }
 
 /// The failure of reading a placed file: of the machine if the system's error is.
@@ -159,6 +167,20 @@ pub(crate) fn unknown_outcome<T>(failure: Failure) -> Probe<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrapped_system_error_is_found() {
+        let error = tempfile::NamedTempFile::new_in("/proc").unwrap_err();
+        assert_eq!(error.raw_os_error(), None, "it is wrapped");
+        let wrapped = |errno: Errno| {
+            let error = io::Error::from_raw_os_error(errno as i32);
+            errno_of(&io::Error::new(error.kind(), "at path"))
+        };
+        for errno in [Errno::ENOSPC, Errno::EDQUOT, Errno::EROFS, Errno::ENOMEM] {
+            assert_eq!(wrapped(errno), Some(errno));
+        }
+        assert_eq!(wrapped(Errno::ENOENT), None);
+    }
 
     #[test]
     fn only_what_the_system_says_is_the_machine() {

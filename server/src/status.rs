@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::head::RunHead;
 use crate::owner::Owner;
 pub use line::FeatureLine;
+pub(crate) use line::UNTAKEN_RESULT;
 
 /// The status of a project.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -56,6 +56,8 @@ pub enum Damage {
         /// commit.
         content: Option<String>,
     },
+    /// The directory of the refs is missing: git sees no repository.
+    NoRefs(PathBuf),
     /// A damaged packed-refs file: all refs in it are lost, or every command fails.
     PackedRefs {
         /// The file.
@@ -79,6 +81,7 @@ impl Damage {
             Self::EmptyObject(file)
             | Self::Config(file)
             | Self::Index(file)
+            | Self::NoRefs(file)
             | Self::Ref { file, .. }
             | Self::Head { file, .. }
             | Self::PackedRefs { file, .. }
@@ -98,6 +101,11 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     if !configs.is_empty() {
         // Every git command would fail, so nothing else can be checked.
         return Ok(configs.into_iter().map(Damage::Config).collect());
+    }
+    let refs = common.join("refs");
+    if !refs.is_dir() && common.join("objects").is_dir() && admin.join("HEAD").is_file() {
+        // Nothing else can be checked before it is there.
+        return Ok(vec![Damage::NoRefs(refs)]);
     }
     let objects = common.join("objects");
     let mut found: Vec<Damage> = empty_objects(&objects).map(Damage::EmptyObject).collect();
@@ -155,6 +163,8 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
              `git update-ref {name} COMMIT`"
         ))),
         Damage::Index(file) => index::recreate(checkout, file).await,
+        Damage::NoRefs(directory) => std::fs::create_dir(directory)
+            .map_err(|error| files::failed("create", directory, &error)),
         Damage::Config(file) => Err(Failure::terminal(format!(
             "git cannot read {}; correct it, or move it away and run `git init`",
             file.display()
@@ -167,7 +177,7 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             file.display()
         ))),
         Damage::PackedRefs { file, lost } => {
-            files::remove(file)?;
+            packed::remove_unreadable(file)?;
             let common = file.parent().unwrap_or(file);
             for name in lost {
                 if let Some(commit) =

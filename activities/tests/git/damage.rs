@@ -167,6 +167,34 @@ async fn packed_refs_that_are_lost_come_back_from_their_reflogs() {
 }
 
 #[tokio::test]
+async fn lines_of_packed_refs_that_git_cannot_read_are_removed() {
+    let world = World::new();
+    world.run(&["tag", "--annotate", "v1", "--message", "One"]);
+    world.run(&["pack-refs", "--all"]);
+    let tag = world.at("v1");
+    let text = std::fs::read_to_string(world.root.join(".git/packed-refs")).unwrap();
+    leave(&world, ".git/packed-refs", (text + "junk\n").as_bytes());
+    let damage = find(&world).await;
+    let [Damage::PackedRefs { lost, .. }] = damage.as_slice() else { panic!("{damage:?}") };
+    assert_eq!(lost.as_slice(), [""; 0]);
+    repair(&world.root, &damage[0]).await.unwrap();
+    assert_eq!((find(&world).await, world.at("v1")), (Vec::new(), tag));
+}
+
+#[tokio::test]
+async fn a_missing_directory_of_refs_is_created_and_filled_from_reflogs() {
+    let world = World::new();
+    let main = world.at("main");
+    std::fs::remove_dir_all(world.root.join(".git/refs")).unwrap();
+    for _ in 0..2 {
+        for damage in find(&world).await {
+            repair(&world.root, &damage).await.unwrap();
+        }
+    }
+    assert_eq!((find(&world).await, world.at("main")), (Vec::new(), main));
+}
+
+#[tokio::test]
 async fn a_damaged_tie_to_another_checkout_is_named() {
     for left in LEFT {
         for file in [

@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::head::RunHead;
 use crate::owner::Owner;
 
+/// The reason of a feature whose run is over while its project does not take messages.
+pub(crate) const UNTAKEN_RESULT: &str =
+    "its run is over; the project takes the result when it continues";
+
 /// The status of a feature.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of a document")]
@@ -181,6 +185,9 @@ impl FeatureLine {
         if held.is_some() {
             self.reason = held;
             self.needs_person = true;
+        }
+        if head.summary.status == Status::Completed {
+            (self.step, self.reason) = (None, Some(UNTAKEN_RESULT.to_owned()));
         }
     }
 }

@@ -25,12 +25,40 @@ pub(super) fn find(common: &Path) -> Result<Option<Damage>, Failure> {
     let file = common.join(FILE);
     let Some(bytes) = files::read(&file)? else { return Ok(None) };
     // Git always writes a header line, so an empty file is damaged.
-    let has_zeros = bytes.contains(&0);
-    if !bytes.is_empty() && !has_zeros {
+    let is_unreadable = bytes.split(|byte| *byte == b'\n').any(|line| !is_readable(line));
+    if !bytes.is_empty() && !is_unreadable {
         return Ok(None);
     }
-    let lost = with_reflog_only(common);
-    Ok((has_zeros || !lost.is_empty()).then_some(Damage::PackedRefs { file, lost }))
+    let kept = refs(common)?;
+    let mut lost = with_reflog_only(common);
+    lost.retain(|name| kept.iter().all(|(known, _)| known != name));
+    Ok((is_unreadable || !lost.is_empty()).then_some(Damage::PackedRefs { file, lost }))
+}
+
+/// Whether git can read a line: a comment, the commit of a tag, or a ref and its object.
+fn is_readable(line: &[u8]) -> bool {
+    let Ok(line) = std::str::from_utf8(line) else { return false };
+    let has_ref = |line: &str| {
+        line.split_once(' ')
+            .is_some_and(|(commit, name)| is_object_name(commit) && name.starts_with("refs/"))
+    };
+    let tagged = line.strip_prefix('^').is_some_and(is_object_name);
+    line.is_empty() || line.starts_with('#') || tagged || has_ref(line)
+}
+
+/// Removes the lines that git cannot read; the whole file if no other is left.
+pub(super) fn remove_unreadable(file: &Path) -> Result<(), Failure> {
+    let bytes = files::read(file)?.unwrap_or_default();
+    let lines: Vec<&[u8]> = bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty() && is_readable(line))
+        .collect();
+    if lines.is_empty() {
+        return files::remove(file);
+    }
+    let mut kept = lines.join(&b'\n');
+    kept.push(b'\n');
+    files::write_durably(file, &kept)
 }
 
 /// The user's branches that have a reflog and neither a file nor a packed ref, with the file that

@@ -13,6 +13,7 @@ use super::reason::sentence;
 use super::{Kind, Reason, WhyDocument, project};
 use crate::advice;
 use crate::head::RunHead;
+use crate::status::UNTAKEN_RESULT;
 
 impl View<'_> {
     pub(crate) async fn why_feature(
@@ -33,8 +34,17 @@ impl View<'_> {
         let mut reasons = match (state, &run) {
             (State::Running, Some(run)) => {
                 let of_run = self.why_run(run).await?;
-                status = of_run.header.status;
-                of_run.reasons
+                if of_run.header.status == State::Passed {
+                    status = State::Waiting;
+                    let reason =
+                        Reason::of(Kind::Next, format!("It waits: {}", sentence(UNTAKEN_RESULT)));
+                    let rest = self.why_pending(project, feature, &view, head.as_ref());
+                    let rest = rest.into_iter().filter(|reason| reason.kind != Kind::Next);
+                    std::iter::once(reason).chain(rest).collect()
+                } else {
+                    status = of_run.header.status;
+                    of_run.reasons
+                }
             }
             (State::Running, None) => Vec::new(),
             (State::Blocked | State::Cancelled, _) => self.why_blocked(feature, &view).await?,
@@ -194,6 +204,8 @@ fn dependency(
     let why = view.feature(last).and_then(|feature| feature.reason.as_deref());
     let stands = match (state, why) {
         (State::Blocked | State::Cancelled, Some(why)) => format!("is {state}: {}", sentence(why)),
+        // Its run may be paused.
+        (State::Running, _) => "is in progress.".to_owned(),
         _ => format!("is {state}."),
     };
     let reason = Reason::of(Kind::Dependency, format!("It needs {last}{through}, which {stands}"));

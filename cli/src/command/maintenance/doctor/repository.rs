@@ -29,6 +29,10 @@ pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
     for damage in &others {
         findings.push(of(root, damage, fix).await);
     }
+    if fix && others.iter().any(|damage| matches!(damage, Damage::NoRefs(_))) {
+        // Only now git sees a repository.
+        findings.extend(Box::pin(look(root, fix)).await);
+    }
     findings
 }
 
@@ -121,6 +125,10 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
             ),
             "move it away, then restore each branch from .git/logs: git update-ref NAME COMMIT"
                 .to_owned(),
+        ),
+        Damage::NoRefs(_) => (
+            format!("the directory {file} is missing, and so git sees no repository"),
+            format!("mkdir '{file}', then this command again: the refs are in the reflogs"),
         ),
         Damage::Linked { checkout, .. } => of_linked(root, damage.file(), checkout.as_deref()),
         Damage::EmptyObject(_) | Damage::Index(_) => (
