@@ -274,6 +274,39 @@ fn overflows(agent: &Agent) {
     assert_eq!(states, ["context_full", "claims_done"], "{sessions:#?}");
 }
 
+/// A window that this prompt nearly fills ends the turn between two actions, and a fresh session
+/// continues.
+fn hands_over(agent: &Agent, tokens: u64) {
+    let is_filling = AtomicBool::new(true);
+    let script = move |request: &Request| match works(request) {
+        Reply::Answer(answer)
+            if !request.tools.is_empty() && is_filling.swap(false, Ordering::SeqCst) =>
+        {
+            answer.of_prompt(tokens).into()
+        }
+        reply => reply,
+    };
+    let real = Real::new(agent, &PLANS[..1], script);
+    real.passes(1);
+    let sessions = real.sessions();
+    let states: Vec<_> = sessions.iter().map(|session| session["state"].clone()).collect();
+    assert_eq!(states, ["context_full", "claims_done"], "{sessions:#?}");
+    assert!(sessions[0]["window_share"].as_f64() > Some(0.9), "{sessions:#?}");
+    assert_eq!(real.server.count(Outcome::Refused), 0);
+}
+
+#[test]
+#[ignore = "needs published agents: run tests/real-agents"]
+fn claude_hands_over() {
+    hands_over(&CLAUDE, 190_000);
+}
+
+#[test]
+#[ignore = "needs published agents: run tests/real-agents"]
+fn codex_hands_over() {
+    hands_over(&CODEX, 240_000);
+}
+
 /// The refusal of a conversation that does not fit.
 fn full(request: &Request) -> Reply {
     let form = match request.protocol {
