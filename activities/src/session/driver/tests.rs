@@ -241,8 +241,8 @@ fn arguments_of_the_user_replace_the_defaults() {
     };
     assert_eq!(
         args("claude", Conversation::New("ID"), &["--max-turns", "9"]),
-        "-p --input-format stream-json --output-format stream-json --verbose --allowedTools Bash,Write,Edit,Read \
-         --permission-mode acceptEdits --model m --max-budget-usd 1.50 --session-id ID \
+        "-p --input-format stream-json --output-format stream-json --verbose \
+         --allowedTools Bash,Write,Edit,Read --permission-mode acceptEdits --model m --max-budget-usd 1.50 --session-id ID \
          --max-turns 9"
     );
     assert_eq!(
@@ -251,8 +251,8 @@ fn arguments_of_the_user_replace_the_defaults() {
             Conversation::Resumed("ID"),
             &["--allowedTools=Read", "--permission-mode", "plan", "--max-budget-usd", "9"]
         ),
-        "-p --input-format stream-json --output-format stream-json --verbose --model m --resume ID --allowedTools=Read \
-         --permission-mode plan --max-budget-usd 9"
+        "-p --input-format stream-json --output-format stream-json --verbose --model m --resume ID \
+         --allowedTools=Read --permission-mode plan --max-budget-usd 9"
     );
     let given = ["--sandbox", "read-only", "-c", "x=1", "--sandbox=danger-full-access"];
     assert_eq!(args("codex", Conversation::Resumed("ID"), &given), "app-server -c x=1");
