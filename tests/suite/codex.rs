@@ -29,9 +29,10 @@ fn an_agent_completes_a_feature_and_its_history_tells_how() {
     let session = played.world.json("session show parser");
     let tokens = json!({ "input": 395, "output": 7, "cache_read": 5, "cache_write": 0 });
     assert_eq!(session["tokens"], tokens, "{session:#}");
-    let facts = ["driver", "model", "conversation", "tool_calls", "window_share"];
+    let facts = ["driver", "model", "conversation", "tool_calls", "turns", "window_share"];
     let facts = facts.map(|name| session[name].clone());
-    let expected = [json!("codex"), json!("codex-x"), json!("scripted-1"), json!(1), json!(0.4)];
+    let expected =
+        [json!("codex"), json!("codex-x"), json!("scripted-1"), json!(1), json!(1), json!(0.4)];
     assert_eq!(facts, expected, "{session:#}");
     let logs = played.world.call("logs parser");
     logs.exits(0).says("> shell: echo finished").says("It is written.");

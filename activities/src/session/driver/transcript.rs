@@ -31,8 +31,9 @@ impl Transcript {
     pub fn take(&mut self, piece: &[u8]) -> String {
         let mut text = String::new();
         for line in self.lines.take(piece) {
-            let events = self.reader.line(&line);
-            events.iter().for_each(|event| text += &self.printer.print(event));
+            for event in self.reader.line(&line) {
+                text += &self.printer.print(&event);
+            }
         }
         text
     }

@@ -10,7 +10,7 @@ use super::super::event::text;
 use super::super::{End, class_of, class_of_status};
 
 /// The end that a result means, after the error of a request, if one was reported.
-pub(super) fn of_result(event: &Value, error: Option<String>, resets_at: Option<i64>) -> End {
+pub(super) fn of_result(event: &Value, error: Option<&str>, resets_at: Option<i64>) -> End {
     let mut message = text(event, "/result");
     if message.is_empty()
         && let Some(errors) = event["errors"].as_array()
@@ -18,7 +18,7 @@ pub(super) fn of_result(event: &Value, error: Option<String>, resets_at: Option<
         let errors: Vec<_> = errors.iter().filter_map(Value::as_str).collect();
         message = errors.join("\n");
     }
-    let outcome = outcome(event, &message, error.as_deref());
+    let outcome = outcome(event, &message, error);
     if outcome == AgentOutcome::Interrupted {
         // The text is a diagnosis of the program itself.
         message = "interrupted".into();

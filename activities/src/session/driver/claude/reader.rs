@@ -177,7 +177,7 @@ impl ClaudeReader {
         }
         self.finish_turn(event);
         events.push(self.usage());
-        let end = end::of_result(event, self.error.take(), self.resets_at);
+        let end = end::of_result(event, self.error.take().as_deref(), self.resets_at);
         events.push(AgentEvent::Ended(end));
         events
     }

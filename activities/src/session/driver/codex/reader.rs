@@ -16,6 +16,9 @@ pub(super) struct CodexReader {
     requests: Option<Requests>,
     /// The thread of the session; those of sub-agents are others.
     thread: String,
+    /// Its turn, and the answers of the model in that.
+    turn: String,
+    answers: u32,
     /// The tools at work.
     begun: BTreeSet<String>,
 }
@@ -83,8 +86,9 @@ impl CodexReader {
                 vec![AgentEvent::Began { conversation: self.thread.clone(), version: None, model }]
             }
             TURN => {
+                self.turn = text(result, "/turn/id");
                 if let Some(requests) = &mut self.requests {
-                    requests.turn_started(&text(result, "/turn/id"));
+                    requests.turn_started(&self.turn);
                 }
                 Vec::new()
             }
@@ -101,7 +105,7 @@ impl CodexReader {
             "item/started" => self.started(&params["item"]),
             "item/completed" => self.completed(&params["item"]),
             "item/agentMessage/delta" | "item/reasoning/textDelta" => vec![AgentEvent::Answering],
-            "thread/tokenUsage/updated" => used(&params["tokenUsage"]),
+            "thread/tokenUsage/updated" => self.used(params),
             "warning" | "configWarning" => {
                 let message = [text(params, "/message"), text(params, "/summary")].concat();
                 vec![AgentEvent::Note(message)]
@@ -156,6 +160,38 @@ impl CodexReader {
         }
         events
     }
+
+    /// The tokens of the whole thread, and the filled part of its window.
+    fn used(&mut self, params: &Value) -> Vec<AgentEvent> {
+        let usage = &params["tokenUsage"];
+        let total = &usage["total"];
+        if number(total, "/inputTokens") == 0 {
+            // A full window: the counts are replaced by its size.
+            return Vec::new();
+        }
+        // A resumed thread states that of an earlier turn first.
+        let turn = text(params, "/turnId");
+        if turn.is_empty() || turn == self.turn {
+            self.answers += 1;
+        }
+        // Cached tokens are a part of the input.
+        let cache_read = number(total, "/cachedInputTokens");
+        let cache_write = number(total, "/cacheWriteInputTokens");
+        let whole = Usage {
+            input: number(total, "/inputTokens").saturating_sub(cache_read + cache_write),
+            output: number(total, "/outputTokens"),
+            cache_read,
+            cache_write,
+        };
+        let window = WindowUse {
+            used: number(usage, "/last/totalTokens"),
+            size: number(usage, "/modelContextWindow"),
+        };
+        let mut events =
+            vec![AgentEvent::Usage { usage: whole, cost_micros: None, turns: Some(self.answers) }];
+        events.extend((window.size > 0).then_some(AgentEvent::Window(window)));
+        events
+    }
 }
 
 /// The name and the input of a tool.
@@ -175,29 +211,4 @@ fn tool(item: &Value) -> Option<(String, String)> {
         "webSearch" => ("web_search".into(), text(item, "/query")),
         _ => return None,
     })
-}
-
-/// The tokens of the whole thread, and the filled part of its window.
-fn used(usage: &Value) -> Vec<AgentEvent> {
-    let total = &usage["total"];
-    if number(total, "/inputTokens") == 0 {
-        // A full window: the counts are replaced by its size.
-        return Vec::new();
-    }
-    // Cached tokens are a part of the input.
-    let cache_read = number(total, "/cachedInputTokens");
-    let cache_write = number(total, "/cacheWriteInputTokens");
-    let whole = Usage {
-        input: number(total, "/inputTokens").saturating_sub(cache_read + cache_write),
-        output: number(total, "/outputTokens"),
-        cache_read,
-        cache_write,
-    };
-    let window = WindowUse {
-        used: number(usage, "/last/totalTokens"),
-        size: number(usage, "/modelContextWindow"),
-    };
-    let mut events = vec![AgentEvent::Usage { usage: whole, cost_micros: None, turns: None }];
-    events.extend((window.size > 0).then_some(AgentEvent::Window(window)));
-    events
 }

@@ -91,7 +91,7 @@ impl Requests {
     }
 
     pub(super) fn thread_opened(&mut self, thread: &str) {
-        self.thread = thread.to_owned();
+        thread.clone_into(&mut self.thread);
         let input = json!([{ "type": "text", "text": self.prompt }]);
         self.request(TURN, "turn/start", &json!({ "threadId": thread, "input": input }));
     }
@@ -116,7 +116,7 @@ impl Requests {
         Some(line(&json!({ "id": INTERRUPT, "method": "turn/interrupt", "params": params })))
     }
 
-    /// A request of the agent: there is nobody who could answer.
+    /// Refuses a request of the agent: no person could answer it.
     pub(super) fn refuse(&mut self, id: &Value, method: &str) {
         let error = json!({ "code": NO_METHOD, "message": format!("no method {method}") });
         self.send(&json!({ "id": id, "error": error }));
