@@ -54,6 +54,17 @@ const CODEX: Agent = Agent {
     state: &[".codex"],
 };
 
+/// Codex without its own sandbox, in that of Longhaul.
+const CONFINED_CODEX: Agent = Agent {
+    settings: |url| {
+        let own = "sandbox = \"off\"\nargs = [";
+        let settings = (CODEX.settings)(url);
+        assert!(settings.contains(own), "{settings}");
+        settings.replace(own, "args = [\"--sandbox\", \"danger-full-access\", ")
+    },
+    ..CODEX
+};
+
 const OPENCODE: Agent = Agent {
     name: "opencode",
     settings: |url| {
@@ -272,6 +283,12 @@ fn overflows(agent: &Agent) {
     let sessions = real.sessions();
     let states: Vec<_> = sessions.iter().map(|session| session["state"].clone()).collect();
     assert_eq!(states, ["context_full", "claims_done"], "{sessions:#?}");
+}
+
+#[test]
+#[ignore = "needs published agents: run tests/real-agents"]
+fn codex_completes_in_the_sandbox_of_longhaul() {
+    completes(&CONFINED_CODEX);
 }
 
 /// A window that this prompt nearly fills ends the turn between two actions, and a fresh session
