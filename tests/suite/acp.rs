@@ -3,97 +3,40 @@
 mod limits;
 
 use std::fs;
-use std::path::PathBuf;
 
-use longhaul_tests::project::{Plan, plain};
 use longhaul_tests::wait::until;
 use serde_json::{Value, json};
 
+use crate::played::{PLANS, Played};
 use crate::world::World;
 
-const PLANS: [Plan; 1] = [plain("parser", &[], 1)];
 const AGENT: &str = env!("CARGO_BIN_EXE_acp-agent");
 
-/// A project of which the agent plays a scenario.
-struct Played {
-    world: World,
-    directory: PathBuf,
+fn play(scenario: &str, settings: &str) -> Played {
+    Played::new("acp", AGENT, scenario, settings)
 }
 
-impl Played {
-    fn new(scenario: &str, settings: &str) -> Self {
-        let world = World::new(&PLANS, 0.0);
-        let directory = world.project.place().join("agent");
-        fs::create_dir(&directory).unwrap();
-        let place = directory.display();
-        world.project.write(
-            "longhaul.toml",
-            &format!(
-                "[agent]\ndriver = \"acp\"\ncommand = ['{AGENT}', '{place}', '{scenario}']\n\
-                 write = ['{place}']\n{settings}\n[limits]\nfailed_sessions = 1\n"
-            ),
-        );
-        world.project.commit("An agent");
-        Self { world, directory }
-    }
+/// The requests that the agent got, but for those of the check at the start of a run.
+fn requests(played: &Played) -> Vec<Value> {
+    let requests = played.requests();
+    let is_check = |(number, request): &(usize, &Value)| {
+        let next = requests.get(number + 1);
+        request["method"] == "initialize" && next.is_none_or(|next| next["method"] == "initialize")
+    };
+    let checks: Vec<usize> = requests.iter().enumerate().filter(is_check).map(|it| it.0).collect();
+    let kept = requests.iter().enumerate().filter(|(number, _)| !checks.contains(number));
+    kept.map(|(_, request)| request.clone()).collect()
+}
 
-    /// The requests that the agent got, but for answers.
-    fn requests(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.directory.join("requests")).unwrap();
-        let requests = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        let requests: Vec<Value> = requests.collect();
-        // A further `initialize` follows that of the check at the start of a run.
-        let is_check = |(number, request): &(usize, &Value)| {
-            let next = requests.get(number + 1);
-            request["method"] == "initialize"
-                && next.is_none_or(|next| next["method"] == "initialize")
-        };
-        let checks: Vec<usize> =
-            requests.iter().enumerate().filter(is_check).map(|it| it.0).collect();
-        let kept = requests.iter().enumerate().filter(|(number, _)| !checks.contains(number));
-        kept.map(|(_, request)| request.clone()).collect()
-    }
-
-    fn methods(&self) -> Vec<String> {
-        let requests = self.requests();
-        let methods = requests.iter().filter_map(|request| request["method"].as_str());
-        methods.map(str::to_owned).collect()
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    fn is_at_work(&self) -> bool {
-        let trees = fs::read_dir(self.world.project.home().join("worktrees")).into_iter().flatten();
-        trees.flatten().any(|tree| tree.path().join("parser/at-work").exists())
-    }
-
-    /// The project has passed, its log is whole, and no process is left.
-    #[track_caller]
-    fn passes(&self) {
-        self.world.run().exits(0).says("1 of 1 features pass");
-        self.is_whole();
-    }
-
-    #[track_caller]
-    fn is_whole(&self) {
-        self.world.call("replay --all").exits(0).says("0 diverged");
-        assert_eq!(self.world.longhaul.left_over(), Vec::<String>::new());
-    }
-
-    /// The feature is blocked, with this reason in its session.
-    #[track_caller]
-    fn fails(&self, reason: &str) {
-        self.world.run().exits(1);
-        self.world.call("session show parser").exits(0).says(reason);
-        self.is_whole();
-    }
+fn methods(played: &Played) -> Vec<String> {
+    let requests = requests(played);
+    let methods = requests.iter().filter_map(|request| request["method"].as_str());
+    methods.map(str::to_owned).collect()
 }
 
 #[test]
 fn an_agent_completes_a_feature_and_its_history_tells_how() {
-    let played = Played::new("done", "model = \"large\"\n");
+    let played = play("done", "model = \"large\"\n");
     played.world.call("doctor .").exits(0).says("is there, version 0.3");
     played.passes();
     let session = played.world.json("session show parser");
@@ -108,9 +51,9 @@ fn an_agent_completes_a_feature_and_its_history_tells_how() {
     assert_eq!(ledger["total"]["cost_usd"], json!(0.75), "{ledger:#}");
     let logs = played.world.call("logs parser");
     logs.exits(0).says("> execute: echo finished").says("It is written.").says("a line of a log");
-    let requests = played.requests();
+    let requests = requests(&played);
     assert_eq!(
-        played.methods(),
+        methods(&played),
         ["initialize", "session/new", "session/set_config_option", "session/prompt"]
     );
     assert_eq!(requests[2]["params"]["value"], "large");
@@ -120,25 +63,25 @@ fn an_agent_completes_a_feature_and_its_history_tells_how() {
 
 #[test]
 fn a_refused_permission_is_recorded_and_is_no_work() {
-    let played = Played::new("refused", "");
+    let played = play("refused", "");
     played.fails("1 tool call was refused (fetch), and no file was changed");
     let session = played.world.json("session show parser");
     assert_eq!(session["refused"], json!(["fetch"]), "{session:#}");
-    let last = played.requests().pop().unwrap();
+    let last = requests(&played).pop().unwrap();
     assert_eq!(last.pointer("/result/outcome/optionId"), Some(&json!("no")));
 }
 
 #[test]
 fn the_settings_choose_the_permissions() {
-    let played = Played::new("done", "[agent.acp]\nallow = [\"read\"]\n");
+    let played = play("done", "[agent.acp]\nallow = [\"read\"]\n");
     played.fails("1 tool call was refused (execute)");
-    let wrong = Played::new("done", "[agent.acp]\nallow = [\"exceute\"]\n");
+    let wrong = play("done", "[agent.acp]\nallow = [\"exceute\"]\n");
     wrong.world.run().exits(2).says("exceute");
 }
 
 /// Kills Longhaul while a tool works, and runs again.
 fn cut(scenario: &str) -> Played {
-    let played = Played::new(scenario, "");
+    let played = play(scenario, "");
     fs::write(played.file("held"), "").unwrap();
     let mut run = played.world.begin();
     until("the agent works", || played.is_at_work());
@@ -153,8 +96,8 @@ fn cut(scenario: &str) -> Played {
 fn a_cut_session_is_loaded_and_goes_on() {
     let played = cut("done");
     let loaded = ["initialize", "session/load", "session/prompt"];
-    assert_eq!(played.methods()[3..], loaded);
-    let prompt = played.requests().into_iter().rfind(|it| it["method"] == "session/prompt");
+    assert_eq!(methods(&played)[3..], loaded);
+    let prompt = requests(&played).into_iter().rfind(|it| it["method"] == "session/prompt");
     let text = prompt.unwrap()["params"].to_string();
     assert!(text.contains("# Session resumed"), "{text}");
     // The messages and the cost of the first process come again, and do not count again.
@@ -167,21 +110,21 @@ fn a_cut_session_is_loaded_and_goes_on() {
 
 #[test]
 fn an_agent_that_resumes_without_repeating_is_asked_for_that() {
-    assert_eq!(cut("resumes").methods()[3..], ["initialize", "session/resume", "session/prompt"]);
+    assert_eq!(methods(&cut("resumes"))[3..], ["initialize", "session/resume", "session/prompt"]);
 }
 
 #[test]
 fn an_agent_that_forgets_begins_a_new_conversation() {
     let played = cut("forgets");
     let anew = ["initialize", "session/new", "session/prompt"];
-    assert_eq!(played.methods()[3..], anew);
-    let prompt = played.requests().into_iter().rfind(|it| it["method"] == "session/prompt");
+    assert_eq!(methods(&played)[3..], anew);
+    let prompt = requests(&played).into_iter().rfind(|it| it["method"] == "session/prompt");
     assert!(prompt.unwrap()["params"].to_string().contains("one feature of this project"));
 }
 
 #[test]
 fn a_limited_rate_waits_until_the_stated_time_and_the_conversation_goes_on() {
-    let played = Played::new("limited", "");
+    let played = play("limited", "");
     fs::write(played.file("limited"), "").unwrap();
     let said = played.world.call("run --once -o json .");
     let due = said.exits(3).json()["next_due"].clone();
@@ -194,23 +137,20 @@ fn a_limited_rate_waits_until_the_stated_time_and_the_conversation_goes_on() {
 
 #[test]
 fn a_nearly_full_window_stops_the_turn_and_a_fresh_session_continues() {
-    let played = Played::new("full", "");
+    let played = play("full", "");
     played.passes();
-    let sessions = played.world.json("session list parser");
-    let states: Vec<_> =
-        sessions["sessions"].as_array().unwrap().iter().map(|it| it["state"].clone()).collect();
-    assert_eq!(states, ["context_full", "claims_done"], "{sessions:#}");
-    assert!(played.methods().contains(&"session/cancel".to_owned()));
+    assert_eq!(played.states(), ["context_full", "claims_done"]);
+    assert!(methods(&played).contains(&"session/cancel".to_owned()));
 }
 
 #[test]
 fn a_cancelled_session_ends_its_turn_first_and_counts_what_it_used() {
-    let played = Played::new("full", "[agent.context]\nhandoff_at = 0.99\n");
+    let played = play("full", "[agent.context]\nhandoff_at = 0.99\n");
     let mut run = played.world.begin();
     until("the agent works", || played.file("was-full").exists());
     played.world.call("cancel parser --yes").exits(0);
     run.exits(3);
-    assert!(played.methods().contains(&"session/cancel".to_owned()));
+    assert!(methods(&played).contains(&"session/cancel".to_owned()));
     let total = played.world.json("usage")["total"].clone();
     assert_eq!(total["tokens"]["output"], json!(7), "{total:#}");
     played.is_whole();
@@ -218,15 +158,15 @@ fn a_cancelled_session_ends_its_turn_first_and_counts_what_it_used() {
 
 #[test]
 fn failures_of_an_agent_are_typed() {
-    let other = Played::new("version", "");
+    let other = play("version", "");
     other.world.run().exits(2).says("speaks another version of the Agent Client Protocol");
-    Played::new("unknown", "").fails("it stopped, `tired`");
-    Played::new("crash", "").fails("it ended without a final event, exit code 3");
+    play("unknown", "").fails("it stopped, `tired`");
+    play("crash", "").fails("it ended without a final event, exit code 3");
 }
 
 #[test]
 fn a_missing_login_is_reported_with_its_remedy() {
-    let mut played = Played::new("login", "");
+    let mut played = play("login", "");
     played.world.longhaul = played.world.longhaul.with("LONGHAUL_MACHINE_WAIT", "1");
     played.world.run().exits(4).says("acp: not logged in; log in with its own command");
     played.is_whole();

@@ -54,6 +54,17 @@ const CODEX: Agent = Agent {
     state: &[".codex"],
 };
 
+/// Codex without its own sandbox, in that of Longhaul.
+const CONFINED_CODEX: Agent = Agent {
+    settings: |url| {
+        let own = "sandbox = \"off\"\nargs = [";
+        let settings = (CODEX.settings)(url);
+        assert!(settings.contains(own), "{settings}");
+        settings.replace(own, "args = [\"--sandbox\", \"danger-full-access\", ")
+    },
+    ..CODEX
+};
+
 const OPENCODE: Agent = Agent {
     name: "opencode",
     settings: |url| {
@@ -272,6 +283,45 @@ fn overflows(agent: &Agent) {
     let sessions = real.sessions();
     let states: Vec<_> = sessions.iter().map(|session| session["state"].clone()).collect();
     assert_eq!(states, ["context_full", "claims_done"], "{sessions:#?}");
+}
+
+#[test]
+#[ignore = "needs published agents: run tests/real-agents"]
+fn codex_completes_in_the_sandbox_of_longhaul() {
+    completes(&CONFINED_CODEX);
+}
+
+/// A window that this prompt nearly fills ends the turn between two actions, and a fresh session
+/// continues.
+fn hands_over(agent: &Agent, tokens: u64) {
+    let is_filling = AtomicBool::new(true);
+    let script = move |request: &Request| match works(request) {
+        Reply::Answer(answer)
+            if !request.tools.is_empty() && is_filling.swap(false, Ordering::SeqCst) =>
+        {
+            answer.of_prompt(tokens).into()
+        }
+        reply => reply,
+    };
+    let real = Real::new(agent, &PLANS[..1], script);
+    real.passes(1);
+    let sessions = real.sessions();
+    let states: Vec<_> = sessions.iter().map(|session| session["state"].clone()).collect();
+    assert_eq!(states, ["context_full", "claims_done"], "{sessions:#?}");
+    assert!(sessions[0]["window_share"].as_f64() > Some(0.9), "{sessions:#?}");
+    assert_eq!(real.server.count(Outcome::Refused), 0);
+}
+
+#[test]
+#[ignore = "needs published agents: run tests/real-agents"]
+fn claude_hands_over() {
+    hands_over(&CLAUDE, 190_000);
+}
+
+#[test]
+#[ignore = "needs published agents: run tests/real-agents"]
+fn codex_hands_over() {
+    hands_over(&CODEX, 240_000);
 }
 
 /// The refusal of a conversation that does not fit.

@@ -414,6 +414,7 @@ impl Session {
             active_ms: Some(self.progress.active_ms),
             refused: Vec::new(),
             granted: 0,
+            window: None,
         }
     }
 

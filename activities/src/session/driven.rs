@@ -72,7 +72,7 @@ impl SessionHandler {
                     reason = end.message,
                     "the conversation cannot be resumed; a new one begins",
                 );
-                before = AgentProgress { conversation: String::new(), ..before };
+                before = AgentProgress { conversation: String::new(), window: None, ..before };
                 job.files.write_input(job.prompt).map_err(|error| job.files.unwritable(&error))?;
                 continue;
             }
@@ -107,6 +107,7 @@ impl SessionHandler {
             root: job.root.to_owned(),
             resumed: is_resumed.then(|| before.conversation.clone()),
             agent: job.input.agent.clone(),
+            available: job.input.available,
         };
         let cancelled = job.attempt.cancelled();
         let Some(input) = record.speak(dialogue) else {

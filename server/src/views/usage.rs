@@ -280,6 +280,7 @@ mod tests {
             active_ms: None,
             refused: Vec::new(),
             granted: 0,
+            window: None,
         };
         let report = SessionReport {
             agent: Some(facts),

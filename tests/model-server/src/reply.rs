@@ -74,6 +74,8 @@ pub struct Answer {
     pub(crate) hold: Option<(After, Hold)>,
     pub(crate) pace: Option<Duration>,
     pub(crate) lacks_usage: bool,
+    /// The stated tokens of the prompt; by default they are counted.
+    pub(crate) prompt: Option<u64>,
 }
 
 impl Answer {
@@ -148,6 +150,12 @@ impl Answer {
     #[must_use]
     pub fn without_usage(self) -> Self {
         Self { lacks_usage: true, ..self }
+    }
+
+    /// States these tokens for the prompt.
+    #[must_use]
+    pub fn of_prompt(self, tokens: u64) -> Self {
+        Self { prompt: Some(tokens), ..self }
     }
 
     pub(crate) fn reason(&self) -> Stop {

@@ -148,7 +148,7 @@ impl Exchange<'_> {
     }
 
     fn answer(&mut self, answer: &Answer) -> io::Result<Outcome> {
-        let events = events::render(self.request, answer, self.prompt());
+        let events = events::render(self.request, answer, self.prompt(answer));
         self.shared.state().records[self.request.number - 1].answer = answer.tokens();
         http::begin_stream(self.connection, &format!("req_{}", self.request.number))?;
         for (after, event) in events.iter().enumerate() {
@@ -189,7 +189,10 @@ impl Exchange<'_> {
     }
 
     /// The tokens of the prompt. A server that shortens prompts reads half of its window.
-    fn prompt(&self) -> Prompt {
+    fn prompt(&self, answer: &Answer) -> Prompt {
+        if let Some(tokens) = answer.prompt {
+            return Prompt { tokens, cached: 0 };
+        }
         let options = &self.shared.options;
         let tokens = match options.window {
             Some(window) if self.request.tokens > window => window / 2,

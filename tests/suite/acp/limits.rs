@@ -6,7 +6,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use longhaul_tests::project::Project;
 use longhaul_tests::wait::until;
 
-use super::{PLANS, Played};
+use super::{methods, play};
+use crate::played::{PLANS, Played};
 
 /// A second project of the owner of the first, with the same agent.
 struct Two {
@@ -16,7 +17,7 @@ struct Two {
 
 impl Two {
     fn new(scenario: &str, limits: &str) -> Self {
-        let first = Played::new(scenario, "provider = \"scripted\"\n");
+        let first = play(scenario, "provider = \"scripted\"\n");
         let home = first.world.project.home();
         DirBuilder::new().mode(0o700).create(&home).unwrap();
         fs::write(home.join("providers.toml"), format!("[providers.scripted]\n{limits}")).unwrap();
@@ -36,7 +37,7 @@ impl Two {
     }
 
     fn prompts(&self) -> usize {
-        self.first.methods().iter().filter(|method| *method == "session/prompt").count()
+        methods(&self.first).iter().filter(|method| *method == "session/prompt").count()
     }
 }
 

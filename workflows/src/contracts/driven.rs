@@ -40,6 +40,9 @@ pub struct AgentFacts {
     /// The calls for which the agent asked and got permission.
     #[serde(default, skip_serializing_if = "is_default")]
     pub granted: u32,
+    /// The filled part of its window at the end, if the agent states it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowUse>,
 }
 
 /// How the agent of a session ended.

@@ -6,7 +6,7 @@ use longhaul_engine::{Activity, Event, EventKind, Payload, Position};
 use crate::contracts::{
     AgentProgress, BeginSession, Block, CallModel, EndInput, EndSession, Handoff, Message,
     ModelAnswer, ModelCall, ModelStop, RunSession, Seal, SealInput, Sealed, SessionBegin,
-    SessionReport, Summary, Usage,
+    SessionReport, Summary, Usage, WindowUse,
 };
 use crate::session::tools::ToolArgs;
 use crate::session::{SessionProgress, SessionStart, summary_of};
@@ -191,7 +191,12 @@ impl SessionView {
             stated.model = agent.model;
         }
         (self.progress.tool_calls, self.granted) = (agent.tools, agent.granted);
-        if let Some(window) = agent.window {
+        self.filled(agent.window);
+    }
+
+    /// The agent states the filled part of its window.
+    fn filled(&mut self, window: Option<WindowUse>) {
+        if let Some(window) = window {
             (self.progress.window.used, self.progress.window.size) = (window.used, window.size);
         }
     }
@@ -206,6 +211,7 @@ impl SessionView {
                 if let Some(model) = facts.model {
                     stated.model = model;
                 }
+                self.filled(facts.window);
             }
             BeginSession::NAME => {
                 let begun = output.read::<SessionBegin>().ok();

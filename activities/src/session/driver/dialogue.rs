@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use longhaul_workflows::resources::Resources;
 use longhaul_workflows::settings::AgentSettings;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -22,6 +23,8 @@ pub(in crate::session) struct Dialogue {
     /// The conversation that goes on.
     pub(in crate::session) resumed: Option<String>,
     pub(in crate::session) agent: AgentSettings,
+    /// What the session may use.
+    pub(in crate::session) available: Option<Resources>,
 }
 
 /// Writes lines to an agent until there are none any more; then its input ends.

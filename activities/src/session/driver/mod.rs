@@ -2,8 +2,8 @@
 //!
 //! | | conversation | resume | usage | full context | cost | stops between actions |
 //! |---|---|---|---|---|---|---|
-//! | `claude` | chosen | yes | live | typed | yes | no |
-//! | `codex` | reported | yes | at the end | text | no | no |
+//! | `claude` | chosen | yes | live | typed | yes | yes |
+//! | `codex` | reported | yes | live | typed | no | yes |
 //! | `opencode` | reported | yes | live | typed | yes | no |
 //! | `acp` | reported | if stated | at the end; window live | text | if stated | yes |
 //! | `command` | – | no | no | exit code 75 | no | no |
@@ -12,6 +12,7 @@
 //! not know.
 
 mod acp;
+mod boundary;
 mod class;
 mod claude;
 mod codex;
@@ -132,7 +133,16 @@ pub(super) trait Reader: Send {
         Vec::new()
     }
 
-    /// The line that ends the turn of the agent, if it has one.
+    /// Ends the turn of the agent between two actions, if it can: with
+    /// [`AgentOutcome::StoppedAtBoundary`], or interrupted.
+    fn stop_at_boundary(&mut self) {}
+
+    /// Whether the agent works on after the end of its turn.
+    fn has_background_work(&self) -> bool {
+        false
+    }
+
+    /// The line that ends the turn of the agent at once, if it has one.
     fn cancel(&self) -> Option<Line> {
         None
     }

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use crate::process::{Finished, Observer, Stopped, readable_end};
 
-use super::transcript::{self, Lines};
+use super::boundary::Boundary;
+use super::transcript::{Lines, Printer};
 use super::{AgentDriver, AgentEvent, Dialogue, End, Line, Reader};
 
 /// How long an agent may repeat a failed request before Longhaul waits instead, with a durable
@@ -48,10 +49,13 @@ pub(in crate::session) struct Record<'a> {
     begun_at: Instant,
     progressed_at: Instant,
     lines: Lines,
+    printer: Printer,
     tail: String,
     last_note: String,
     /// Where lines for the agent go, until its turn has ended.
     input: Option<UnboundedSender<Line>>,
+    /// When its turn ends between two actions.
+    boundary: Option<Boundary>,
     leaving: DialogueEnd,
 }
 
@@ -91,9 +95,11 @@ impl<'a> Record<'a> {
             begun_at: Instant::now(),
             progressed_at: Instant::now(),
             lines: Lines::default(),
+            printer: Printer::default(),
             tail: String::new(),
             last_note: String::new(),
             input: None,
+            boundary: None,
             leaving: DialogueEnd::No,
         }
     }
@@ -103,7 +109,9 @@ impl<'a> Record<'a> {
         &mut self,
         dialogue: Dialogue,
     ) -> Option<UnboundedReceiver<Line>> {
+        let boundary = Boundary::new(dialogue.agent.context.handoff_at, dialogue.available);
         self.reader = self.driver.speaker(dialogue)?;
+        self.boundary = Some(boundary);
         let (input, lines) = unbounded_channel();
         self.input = Some(input);
         self.reply();
@@ -158,6 +166,7 @@ impl<'a> Record<'a> {
             active_ms: (self.before.active_ms > 0).then_some(self.before.active_ms + duration_ms),
             refused: self.refused.clone(),
             granted: self.progress.granted,
+            window: self.progress.window,
         }
     }
 
@@ -204,9 +213,20 @@ impl<'a> Record<'a> {
     }
 
     fn line(&mut self, line: &str) {
+        let mut is_to_be_saved = false;
+        let mut is_measured = false;
         for event in self.reader.line(line) {
-            self.tail.push_str(&transcript::render(&event));
-            self.apply(event);
+            self.tail.push_str(&self.printer.print(&event));
+            is_measured |= matches!(event, AgentEvent::Usage { .. } | AgentEvent::Window(_));
+            is_to_be_saved |= self.apply(event);
+        }
+        if is_to_be_saved {
+            (self.save)(&self.progress);
+        }
+        let progress = &self.progress;
+        let boundary = self.boundary.as_mut().filter(|_| is_measured);
+        if boundary.is_some_and(|boundary| boundary.is_reached_by(progress)) {
+            self.reader.stop_at_boundary();
         }
         self.reply();
         if self.tail.len() > 8 * TAIL {
@@ -214,41 +234,38 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn apply(&mut self, event: AgentEvent) {
+    /// Applies an event; returns whether the progress is to be saved.
+    fn apply(&mut self, event: AgentEvent) -> bool {
+        let mut is_to_be_saved = false;
         match event {
             AgentEvent::Note(text) => {
                 if !text.trim().is_empty() {
                     self.last_note = text.trim().chars().take(200).collect();
                 }
-                return;
+                return false;
             }
             AgentEvent::Retrying(end) => {
                 let since = self.retrying.take().map_or_else(Instant::now, |(_, since)| since);
                 self.retrying = Some((end, since));
-                return;
+                return false;
             }
             AgentEvent::Ended(end) => {
                 self.is_answering = false;
-                self.end = Some(end);
+                self.end = Some(Boundary::typed(self.boundary.as_ref(), end));
                 self.progressed();
                 if self.input.take().is_some() && self.leaving == DialogueEnd::No {
                     self.leaving = DialogueEnd::TurnEnded(Instant::now());
                 }
-                return;
+                return false;
             }
             AgentEvent::Began { conversation, version, model } => {
-                self.version = version.or(self.version.take());
-                let model = model.unwrap_or_else(|| self.progress.model.clone());
-                if (&self.progress.conversation, &self.progress.model) != (&conversation, &model) {
-                    (self.progress.conversation, self.progress.model) = (conversation, model);
-                    (self.save)(&self.progress);
-                }
-                // Not a sign of the model.
-                self.progressed_at = Instant::now();
-                return;
+                return self.begun(conversation, version, model);
             }
             AgentEvent::Usage { usage, cost_micros, turns } => {
                 return self.take_usage(usage, cost_micros, turns);
+            }
+            AgentEvent::Window(window) => {
+                return self.progress.window.replace(window) != Some(window);
             }
             AgentEvent::Text(_) => {
                 self.has_worked = true;
@@ -264,13 +281,7 @@ impl<'a> Record<'a> {
             AgentEvent::ToolEnded { id, .. } => {
                 self.open.remove(&id);
                 self.is_stopped_by_refusal = false;
-                (self.save)(&self.progress);
-            }
-            AgentEvent::Window(window) => {
-                if self.progress.window.replace(window) != Some(window) {
-                    (self.save)(&self.progress);
-                }
-                return;
+                is_to_be_saved = true;
             }
             AgentEvent::ToolRefused { id, name, .. } => {
                 self.open.remove(&id);
@@ -283,7 +294,27 @@ impl<'a> Record<'a> {
         }
         // The turn goes on, or another one begins.
         self.end = None;
+        if matches!(self.leaving, DialogueEnd::TurnEnded(_)) {
+            self.leaving = DialogueEnd::No;
+        }
         self.progressed();
+        is_to_be_saved
+    }
+
+    /// The conversation is known.
+    fn begun(
+        &mut self,
+        conversation: String,
+        version: Option<String>,
+        model: Option<String>,
+    ) -> bool {
+        self.version = version.or(self.version.take());
+        let model = model.unwrap_or_else(|| self.progress.model.clone());
+        // Not a sign of the model.
+        self.progressed_at = Instant::now();
+        let is_new = (&self.progress.conversation, &self.progress.model) != (&conversation, &model);
+        (self.progress.conversation, self.progress.model) = (conversation, model);
+        is_new
     }
 
     fn progressed(&mut self) {
@@ -293,7 +324,7 @@ impl<'a> Record<'a> {
         self.progressed_at = Instant::now();
     }
 
-    fn take_usage(&mut self, usage: Usage, cost_micros: Option<u64>, turns: Option<u32>) {
+    fn take_usage(&mut self, usage: Usage, cost_micros: Option<u64>, turns: Option<u32>) -> bool {
         let mut whole = usage;
         if !self.driver.abilities().reports_whole_usage {
             whole += self.before.usage;
@@ -302,14 +333,15 @@ impl<'a> Record<'a> {
             (None, None) => None,
             (before, now) => Some(before.unwrap_or_default() + now.unwrap_or_default()),
         };
-        if (whole, cost) != (self.progress.usage, self.progress.cost_micros) {
+        let is_new = (whole, cost) != (self.progress.usage, self.progress.cost_micros);
+        if is_new {
             (self.progress.usage, self.progress.cost_micros) = (whole, cost);
             self.progress.turns = turns.map(|turns| self.before.turns.unwrap_or_default() + turns);
             self.progress.active_ms = self.before.active_ms + millis(self.begun_at.elapsed());
             // The model answered: earlier waits are over.
             self.progress.waits = 0;
-            (self.save)(&self.progress);
         }
+        is_new
     }
 }
 
@@ -332,8 +364,8 @@ impl Observer for Record<'_> {
         let silent =
             self.silence.filter(|_| waits_for_model).map(|limit| self.progressed_at + limit);
         let lingers = match self.leaving {
-            DialogueEnd::TurnEnded(at) => Some(at + GRACE),
-            DialogueEnd::No | DialogueEnd::Asked => None,
+            DialogueEnd::TurnEnded(at) if !self.reader.has_background_work() => Some(at + GRACE),
+            _ => None,
         };
         retries.into_iter().chain(silent).chain(lingers).min()
     }

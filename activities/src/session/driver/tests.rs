@@ -1,6 +1,7 @@
 //! The recorded output of agents, as the drivers read it.
 
 mod acp;
+mod dialogue;
 
 use std::path::Path;
 use std::time::Duration;
@@ -94,25 +95,26 @@ fn ends_of_claude_are_typed() {
     check("sigint", Some(0), "Interrupted `interrupted` 3+42+21744+200 7912 µ$ 2.1.329");
     let unknown = "Protocol `No conversation found with session ID: 9` 0+0+0+0";
     check("resume_unknown_id", Some(1), unknown);
+    // By a hook of the user.
+    check("hook_stopped", Some(0), "Completed `` 3+42+21744+200 7912 µ$ 2.1.329");
 }
 
 #[test]
 fn ends_of_codex_are_typed() {
     let check = |name: &str, code, expected: &str| check(&format!("codex/{name}"), code, expected);
-    check("exec_ok", Some(0), "Completed `` 15272+126+15270+0");
-    check("exec_resume", Some(0), "Completed `` 20589+168+20587+0");
-    check("tool_failed", Some(0), "Completed `` 10135+84+10134+0");
-    let full = "ContextFull `Codex ran out of room in the model's con` 0+0+0+0";
-    check("context_overflow", Some(1), full);
+    check("ok", Some(0), "Completed `` 15278+126+15275+0");
+    check("resume", Some(0), "Completed `` 16000+126+15000+0");
+    check("tool_failed", Some(0), "Completed `` 11000+84+10000+0");
+    let full = "ContextFull `Codex ran out of room in the model's con` 5034+42+5033+0";
+    check("context_overflow", Some(0), full);
     let limited = "RateLimited `exceeded retry limit, last status: 429 T` 0+0+0+0";
-    check("rate_limited", Some(1), limited);
-    check("quota", Some(1), "Billing `Quota exceeded. Check your plan and bill` 0+0+0+0");
-    let auth = "Auth `unexpected status 401 Unauthorized: Inco` 0+0+0+0";
-    check("auth_failed_retries", Some(1), auth);
-    let cut = "TurnLimit `Incomplete response returned, reason: ma` 0+0+0+0";
-    check("incomplete_max_output", Some(1), cut);
-    let refused = "Completed `` 10521+84+10519+0 refused engine/engine_checkpoint";
-    check("mcp_requires_approval", Some(0), refused);
+    check("rate_limited", Some(0), limited);
+    let auth = "Auth `unexpected status 401 Unauthorized: stat` 0+0+0+0";
+    check("auth_failed", Some(0), auth);
+    let interrupted = "Interrupted `the turn was interrupted` 5034+42+5033+0";
+    check("interrupt", Some(0), interrupted);
+    let unknown = "Protocol `no rollout found for thread id 01a1fd9f-` 0+0+0+0";
+    check("resume_unknown_id", Some(0), unknown);
 }
 
 #[test]
@@ -174,10 +176,9 @@ fn agents_that_repeat_failed_requests_for_ever_are_noticed() {
     check_given_up("opencode", &[&overloaded], AgentOutcome::Overloaded);
     let title = failed("Internal server error", true);
     check_given_up("opencode", &[&title], AgentOutcome::Completed);
-    let offline = r#"{"type":"error","message":"Reconnecting... waiting for network"}"#;
+    let offline = r#"{"method":"error","params":{"willRetry":true,"error":{"message":"Reconnecting... waiting for network"}}}"#;
     check_given_up("codex", &[offline, offline], AgentOutcome::Overloaded);
-    let answered =
-        r#"{"type":"item.completed","item":{"id":"1","type":"agent_message","text":"x"}}"#;
+    let answered = r#"{"method":"item/completed","params":{"item":{"id":"1","type":"agentMessage","text":"x"}}}"#;
     check_given_up("codex", &[offline, answered], AgentOutcome::Completed);
     let retry = r#"{"type":"system","subtype":"api_retry","retry_delay_ms":9,"error_status":429}"#;
     check_given_up("claude", &[retry], AgentOutcome::RateLimited);
@@ -187,7 +188,8 @@ fn agents_that_repeat_failed_requests_for_ever_are_noticed() {
 fn a_tool_at_work_is_not_a_silent_model() {
     let mut saved = Vec::new();
     let mut record = record("codex", &mut saved);
-    let started = r#"{"type":"item.started","item":{"id":"1","type":"command_execution"}}"#;
+    let started =
+        r#"{"method":"item/started","params":{"item":{"id":"1","type":"commandExecution"}}}"#;
     record.take(format!("{started}\n").as_bytes());
     assert_eq!(record.gives_up_at(), None);
     record.take(format!("{}\n", started.replace("started", "completed")).as_bytes());
@@ -208,15 +210,18 @@ fn a_transcript_is_for_people() {
     let mut transcript = Transcript::of_log("3.0-1-session-codex.2.log").unwrap();
     let text = transcript.take(&captured("codex/tool_failed"));
     let expected = "\
-* conversation 01a1fd9c-94b1-7140-beda-f5672f02b53a
-Model metadata for `gpt-5-codex` not found. Defaulting to fallback metadata; this can degrade \
+* conversation 01a20972-c28a-7af0-a8da-aded856be489, model scripted
+Model metadata for `scripted` not found. Defaulting to fallback metadata; this can degrade \
 performance and cause issues.
 > shell: /bin/bash -lc 'echo oops >&2; exit 3'
   failed:
     oops
+* 3 % of the window is filled
 
 The command failed.
 
+* 4 % of the window is filled
+* tokens so far: 11000 input, 10000 cached input, 84 output
 * end of the turn
 ";
     assert_eq!(text, expected);
@@ -236,8 +241,8 @@ fn arguments_of_the_user_replace_the_defaults() {
     };
     assert_eq!(
         args("claude", Conversation::New("ID"), &["--max-turns", "9"]),
-        "-p --output-format stream-json --verbose --allowedTools Bash,Write,Edit,Read \
-         --permission-mode acceptEdits --model m --max-budget-usd 1.50 --session-id ID \
+        "-p --input-format stream-json --output-format stream-json --verbose \
+         --allowedTools Bash,Write,Edit,Read --permission-mode acceptEdits --model m --max-budget-usd 1.50 --session-id ID \
          --max-turns 9"
     );
     assert_eq!(
@@ -246,13 +251,11 @@ fn arguments_of_the_user_replace_the_defaults() {
             Conversation::Resumed("ID"),
             &["--allowedTools=Read", "--permission-mode", "plan", "--max-budget-usd", "9"]
         ),
-        "-p --output-format stream-json --verbose --model m --resume ID --allowedTools=Read \
-         --permission-mode plan --max-budget-usd 9"
+        "-p --input-format stream-json --output-format stream-json --verbose --model m --resume ID \
+         --allowedTools=Read --permission-mode plan --max-budget-usd 9"
     );
-    assert_eq!(
-        args("codex", Conversation::Resumed("ID"), &[]),
-        "exec --json --skip-git-repo-check --sandbox workspace-write --model m resume ID -"
-    );
+    let given = ["--sandbox", "read-only", "-c", "x=1", "--sandbox=danger-full-access"];
+    assert_eq!(args("codex", Conversation::Resumed("ID"), &given), "app-server -c x=1");
     assert_eq!(
         args("opencode", Conversation::Resumed("ID"), &[]),
         "run --format json --print-logs --log-level ERROR --model m --session ID"

@@ -2,6 +2,8 @@
 
 use std::mem;
 
+use longhaul_workflows::contracts::{Usage, WindowUse};
+
 use super::{AgentEvent, Reader, by_name};
 
 /// The most characters of the output of a tool, of its input, and of an error.
@@ -13,6 +15,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 pub struct Transcript {
     reader: Box<dyn Reader>,
     lines: Lines,
+    printer: Printer,
 }
 
 impl Transcript {
@@ -21,14 +24,16 @@ impl Transcript {
     pub fn of_log(file_name: &str) -> Option<Self> {
         let (_, name) = file_name.split_once("-session-")?;
         let reader = by_name(name.split('.').next()?)?.reader();
-        Some(Self { reader, lines: Lines::default() })
+        Some(Self { reader, lines: Lines::default(), printer: Printer::default() })
     }
 
     /// The text of the next piece of output.
     pub fn take(&mut self, piece: &[u8]) -> String {
         let mut text = String::new();
         for line in self.lines.take(piece) {
-            self.reader.line(&line).iter().for_each(|event| text += &render(event));
+            for event in self.reader.line(&line) {
+                text += &self.printer.print(&event);
+            }
         }
         text
     }
@@ -36,7 +41,7 @@ impl Transcript {
     /// The text of an unfinished last line.
     pub fn finish(&mut self) -> String {
         let events = self.lines.rest().into_iter().flat_map(|line| self.reader.line(&line));
-        events.map(|event| render(&event)).collect()
+        events.map(|event| self.printer.print(&event)).collect()
     }
 }
 
@@ -75,8 +80,40 @@ impl Lines {
     }
 }
 
-/// The text of an event, with its newline; empty for those without text.
-pub(super) fn render(event: &AgentEvent) -> String {
+/// Prints the events of an agent.
+#[derive(Debug, Default)]
+pub(super) struct Printer {
+    usage: Option<Usage>,
+    /// The filled part of the window that was printed last, in per cent.
+    percent: u64,
+}
+
+impl Printer {
+    /// The text of an event, with its newline; empty for those without text.
+    pub(super) fn print(&mut self, event: &AgentEvent) -> String {
+        match event {
+            AgentEvent::Usage { usage, .. } => self.usage = Some(*usage),
+            AgentEvent::Window(WindowUse { used, size }) if *size > 0 => {
+                let percent = used * 100 / size;
+                if std::mem::replace(&mut self.percent, percent) != percent {
+                    return format!("* {percent} % of the window is filled\n");
+                }
+            }
+            AgentEvent::Ended(end) => return self.used() + &ended(end),
+            _ => {}
+        }
+        render(event)
+    }
+
+    fn used(&mut self) -> String {
+        let Some(usage) = self.usage.take() else { return String::new() };
+        let Usage { input, output, cache_read, cache_write } = usage;
+        let cached = cache_read + cache_write;
+        format!("* tokens so far: {input} input, {cached} cached input, {output} output\n")
+    }
+}
+
+fn render(event: &AgentEvent) -> String {
     match event {
         AgentEvent::Began { conversation, version, model } => {
             let version = version.as_ref().map(|it| format!(", version {it}")).unwrap_or_default();
@@ -105,9 +142,9 @@ pub(super) fn render(event: &AgentEvent) -> String {
             format!("* conversation summarised: {before} tokens became {after}\n")
         }
         AgentEvent::Compacted { .. } => "* conversation summarised\n".into(),
-        AgentEvent::Ended(end) => ended(end),
         AgentEvent::Note(text) => format!("{}\n", short(text.trim_end())),
-        AgentEvent::Usage { .. }
+        AgentEvent::Ended(_)
+        | AgentEvent::Usage { .. }
         | AgentEvent::ToolGranted { .. }
         | AgentEvent::Window(_)
         | AgentEvent::Answering

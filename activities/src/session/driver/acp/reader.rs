@@ -42,8 +42,8 @@ pub(super) struct AcpReader {
     stage: Stage,
     pub(super) turn: Turn,
     pub(super) tools: Tools,
-    /// Whether the turn was cancelled because its window is nearly full.
-    is_stopped: bool,
+    /// Whether the turn is to be cancelled between two actions.
+    is_stopping: bool,
 }
 
 /// The first request.
@@ -94,7 +94,7 @@ impl AcpReader {
             stage: Stage::Unknown,
             turn: Turn::default(),
             tools: Tools::default(),
-            is_stopped: false,
+            is_stopping: false,
         }
     }
 
@@ -210,11 +210,7 @@ impl AcpReader {
         if let Some(usage) = end::usage(result) {
             events.push(self.turn.used(usage));
         }
-        let mut end = end::of_stop(&text(result, "/stopReason"), &self.turn);
-        if self.is_stopped && end.outcome == AgentOutcome::Interrupted {
-            let message = "stopped between two actions, because the window is nearly full";
-            end = End::new(AgentOutcome::StoppedAtBoundary, message);
-        }
+        let end = end::of_stop(&text(result, "/stopReason"), &self.turn);
         events.extend(self.ended(end));
         events
     }
@@ -245,13 +241,10 @@ impl AcpReader {
         events
     }
 
-    /// Cancels the turn between two actions when its window is nearly full.
-    fn stop_at_boundary(&mut self) {
-        let Some(dialogue) = &self.dialogue else { return };
-        let limit = dialogue.agent.context.handoff_at;
-        let is_full = self.turn.window.is_some_and(|window| window.reaches(limit));
-        if is_full && !self.is_stopped && self.stage == Stage::Talking && !self.tools.are_open() {
-            self.is_stopped = true;
+    /// Cancels the turn once it is to end and no tool is at work.
+    fn cancel_at_boundary(&mut self) {
+        if self.is_stopping && self.stage == Stage::Talking && !self.tools.are_open() {
+            self.is_stopping = false;
             self.replies.extend(self.cancel());
         }
     }
@@ -293,12 +286,17 @@ impl Reader for AcpReader {
             }
             (None, _) => Vec::new(),
         };
-        self.stop_at_boundary();
+        self.cancel_at_boundary();
         events
     }
 
     fn replies(&mut self) -> Vec<String> {
         std::mem::take(&mut self.replies)
+    }
+
+    fn stop_at_boundary(&mut self) {
+        self.is_stopping = true;
+        self.cancel_at_boundary();
     }
 
     fn cancel(&self) -> Option<String> {

@@ -1,108 +1,23 @@
-//! Claude Code, without a person: `claude -p --output-format stream-json`.
-//!
-//! A process can have several turns, each with a `result`; the last one counts. Since 2.1.3xx
-//! `terminal_reason` names the cause of an error; earlier versions say `completed` even then. So
-//! `is_error` and `api_error_status` are read first.
+//! The events of `stream-json`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use longhaul_workflows::contracts::{AgentOutcome, Usage};
-use longhaul_workflows::resources::usd;
 use serde_json::Value;
 
-use super::environment::{AgentEnvironment, mentions};
-use super::event::{content, micros, millis, number, summary, text};
-use super::{
-    Abilities, AgentDriver, AgentEvent, Conversation, End, Launch, Reader, class_of,
-    class_of_status,
-};
-
-#[derive(Debug)]
-pub(super) struct Claude;
-
-/// A login is in one of these variables.
-const KEYS: [&str; 7] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-    "CLAUDE_CODE_USE_FOUNDRY",
-    "ANTHROPIC_BASE_URL",
-];
-
-impl AgentDriver for Claude {
-    fn name(&self) -> &'static str {
-        "claude"
-    }
-
-    fn abilities(&self) -> Abilities {
-        Abilities { chooses_conversation: true, reports_whole_usage: false, has_version: true }
-    }
-
-    fn args(&self, launch: &Launch<'_>) -> Vec<String> {
-        let mut args: Vec<&str> = vec!["-p", "--output-format", "stream-json", "--verbose"];
-        // Without these, each write is refused.
-        if !launch.sets(&["--allowedTools", "--allowed-tools"]) {
-            args.extend(["--allowedTools", "Bash,Write,Edit,Read"]);
-        }
-        if !launch.sets(&["--permission-mode", "--dangerously-skip-permissions"]) {
-            args.extend(["--permission-mode", "acceptEdits"]);
-        }
-        if let Some(model) = launch.model {
-            args.extend(["--model", model]);
-        }
-        let limit = launch.cost_micros.map(usd).filter(|_| !launch.sets(&["--max-budget-usd"]));
-        if let Some(limit) = &limit {
-            args.extend(["--max-budget-usd", limit]);
-        }
-        match launch.conversation {
-            Conversation::New(id) => args.extend(["--session-id", id]),
-            Conversation::Resumed(id) => args.extend(["--resume", id]),
-        }
-        args.into_iter().map(str::to_owned).chain(launch.args.iter().cloned()).collect()
-    }
-
-    fn env(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("DISABLE_AUTOUPDATER", "1"),
-            // Longhaul waits for the provider, with durable timers.
-            ("CLAUDE_CODE_MAX_RETRIES", "2"),
-            // A fresh session continues when the context is full.
-            ("DISABLE_AUTO_COMPACT", "1"),
-            // A command in the background would start a turn of its own.
-            ("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1"),
-        ]
-    }
-
-    fn pass_env(&self) -> &'static [&'static str] {
-        &["CLAUDE_CONFIG_DIR"]
-    }
-
-    fn reader(&self) -> Box<dyn Reader> {
-        Box::<ClaudeReader>::default()
-    }
-
-    fn login(&self) -> &'static str {
-        "run `claude /login`, or set ANTHROPIC_API_KEY in [agent] pass_env"
-    }
-
-    fn is_logged_in(&self, given: &AgentEnvironment<'_>) -> Option<bool> {
-        let config = given.folder("CLAUDE_CONFIG_DIR", ".claude");
-        let has_helper = || mentions(&config.join("settings.json"), "apiKeyHelper");
-        let is = KEYS.iter().any(|key| given.has(key))
-            || config.join(".credentials.json").exists()
-            || has_helper();
-        // On macOS the login is in the keychain.
-        if is { Some(true) } else { cfg!(target_os = "linux").then_some(false) }
-    }
-}
+use super::super::event::{content, micros, millis, number, summary, text};
+use super::super::{AgentEvent, Dialogue, End, Line, Reader, class_of_status};
+use super::control::Control;
+use super::end;
+use super::window::Window;
 
 /// Reads `stream-json`.
 #[derive(Debug, Default)]
-struct ClaudeReader {
+pub(super) struct ClaudeReader {
+    control: Option<Control>,
+    window: Window,
+    /// Whether commands run in the background. The program waits for them, and a turn follows.
+    has_background_work: bool,
     /// The usage by message. An event repeats it for each block of a message.
     messages: BTreeMap<String, Usage>,
     /// The number of messages.
@@ -126,6 +41,19 @@ impl Reader for ClaudeReader {
             "assistant" => self.assistant(&event),
             "user" => user(&event),
             "result" => self.result(&event),
+            "control_request" => {
+                if let Some(control) = &mut self.control {
+                    control.requested(&event);
+                }
+                Vec::new()
+            }
+            "control_response" => {
+                self.window.stated(&event);
+                if let Some(control) = &mut self.control {
+                    control.responded(&event);
+                }
+                Vec::new()
+            }
             "rate_limit_event" => {
                 let info = event.get("rate_limit_info");
                 let is_rejected = info.is_some_and(|info| text(info, "/status") == "rejected");
@@ -138,9 +66,33 @@ impl Reader for ClaudeReader {
             _ => Vec::new(),
         }
     }
+
+    fn replies(&mut self) -> Vec<Line> {
+        self.control.as_mut().map(Control::take_lines).unwrap_or_default()
+    }
+
+    fn has_background_work(&self) -> bool {
+        self.has_background_work
+    }
+
+    fn stop_at_boundary(&mut self) {
+        if let Some(control) = &mut self.control {
+            control.stop_at_boundary();
+        }
+    }
+
+    fn cancel(&self) -> Option<Line> {
+        self.control.as_ref()?.interrupt()
+    }
 }
 
 impl ClaudeReader {
+    /// A reader that speaks to the agent.
+    pub(super) fn of(dialogue: Dialogue) -> Self {
+        let window = Window::new(dialogue.agent.context.window);
+        Self { window, control: Some(Control::new(dialogue)), ..Self::default() }
+    }
+
     fn system(&mut self, event: &Value) -> Vec<AgentEvent> {
         match text(event, "/subtype").as_str() {
             "init" => vec![AgentEvent::Began {
@@ -165,6 +117,11 @@ impl ClaudeReader {
                 self.refused.insert(id.clone());
                 let (name, reason) = (text(event, "/tool_name"), text(event, "/message"));
                 vec![AgentEvent::ToolRefused { id, name, reason }]
+            }
+            "background_tasks_changed" => {
+                let tasks = event["tasks"].as_array();
+                self.has_background_work = tasks.is_some_and(|tasks| !tasks.is_empty());
+                Vec::new()
             }
             "compact_boundary" => {
                 let tokens = |name: &str| {
@@ -191,6 +148,9 @@ impl ClaudeReader {
             self.answers += 1;
         }
         let mut events = vec![self.usage()];
+        if event["parent_tool_use_id"].is_null() {
+            events.extend(self.window.answered(message, &usage));
+        }
         for block in message["content"].as_array().into_iter().flatten() {
             match text(block, "/type").as_str() {
                 "text" => events.push(AgentEvent::Text(text(block, "/text"))),
@@ -217,8 +177,8 @@ impl ClaudeReader {
         }
         self.finish_turn(event);
         events.push(self.usage());
-        events.push(AgentEvent::Ended(self.end(event)));
-        self.error = None;
+        let end = end::of_result(event, self.error.take().as_deref(), self.resets_at);
+        events.push(AgentEvent::Ended(end));
         events
     }
 
@@ -252,73 +212,6 @@ impl ClaudeReader {
         let cost_micros = Some(self.cost_micros).filter(|cost| *cost > 0);
         AgentEvent::Usage { usage, cost_micros, turns: Some(self.answers) }
     }
-
-    fn end(&self, event: &Value) -> End {
-        let mut message = text(event, "/result");
-        if message.is_empty()
-            && let Some(errors) = event["errors"].as_array()
-        {
-            let errors: Vec<_> = errors.iter().filter_map(Value::as_str).collect();
-            message = errors.join("\n");
-        }
-        let outcome = self.outcome(event, &message);
-        if outcome == AgentOutcome::Interrupted {
-            // The text is a diagnosis of the program itself.
-            message = "interrupted".into();
-        }
-        let end = End::new(outcome, message);
-        match self.resets_at {
-            Some(at) if outcome == AgentOutcome::RateLimited => End { delay: until(at), ..end },
-            _ => end,
-        }
-    }
-
-    fn outcome(&self, event: &Value, message: &str) -> AgentOutcome {
-        let reason = text(event, "/terminal_reason");
-        let reason = reason.as_str();
-        if !event["is_error"].as_bool().unwrap_or_default() {
-            return match (reason, text(event, "/subtype").as_str()) {
-                ("aborted_tools" | "aborted_streaming", _) => AgentOutcome::Interrupted,
-                (_, "success") => AgentOutcome::Completed,
-                (_, subtype) => limit(subtype).unwrap_or(AgentOutcome::Protocol),
-            };
-        }
-        if let Some(limit) = limit(&text(event, "/subtype")) {
-            return limit;
-        }
-        if text(event, "/stop_reason") == "refusal" {
-            return AgentOutcome::Refused;
-        }
-        match self.error.as_deref() {
-            Some("billing_error") => return AgentOutcome::Billing,
-            Some("authentication_failed") => return AgentOutcome::Auth,
-            _ => {}
-        }
-        match reason {
-            "prompt_too_long" | "rapid_refill_breaker" | "blocking_limit" => {
-                return AgentOutcome::ContextFull;
-            }
-            "aborted_tools" | "aborted_streaming" => return AgentOutcome::Interrupted,
-            "max_turns" => return AgentOutcome::TurnLimit,
-            "budget_exhausted" => return AgentOutcome::Budget,
-            // A tool gave more than a request may hold; the same request fails again.
-            "image_error" => return AgentOutcome::ContextFull,
-            _ => {}
-        }
-        match event.get("api_error_status").and_then(Value::as_u64) {
-            Some(status) => class_of_status(status, message),
-            None => class_of(message),
-        }
-    }
-}
-
-/// The outcome of a limit that the command line set.
-fn limit(subtype: &str) -> Option<AgentOutcome> {
-    match subtype {
-        "error_max_turns" => Some(AgentOutcome::TurnLimit),
-        "error_max_budget_usd" => Some(AgentOutcome::Budget),
-        _ => None,
-    }
 }
 
 /// Results of tools. Their content may be a plain string after a compaction.
@@ -332,11 +225,6 @@ fn user(event: &Value) -> Vec<AgentEvent> {
             ok: !block["is_error"].as_bool().unwrap_or_default(),
         })
         .collect()
-}
-
-/// The delay until a time in seconds since 1970.
-fn until(at: i64) -> Option<Duration> {
-    (DateTime::from_timestamp(at, 0)? - Utc::now()).to_std().ok()
 }
 
 /// Input, output, cache read, cache write, as messages and results name them.
