@@ -48,6 +48,11 @@ impl AgentDriver for Opencode {
         Box::<OpencodeReader>::default()
     }
 
+    fn first_start(&self, given: &AgentEnvironment<'_>) -> &'static [&'static str] {
+        let config = given.folder("XDG_CONFIG_HOME", ".config").join("opencode");
+        if config.join(".gitignore").exists() { &[] } else { &["session", "list"] }
+    }
+
     fn login(&self) -> &'static str {
         "run `opencode auth login`, or set the variable with the key of its provider in [agent] \
          pass_env"

@@ -2,6 +2,7 @@
 //! and no key is read.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -56,7 +57,15 @@ pub async fn preflight(root: &Path, agent: &AgentSettings) -> Preflight {
                 Err(problem) => found.problem = Some(problem),
             }
         }
-        found.login = (driver.is_logged_in(&AgentEnvironment { agent, env }) == Some(false))
+        let given = AgentEnvironment { agent, env };
+        let first_start = driver.first_start(&given);
+        if !first_start.is_empty()
+            && let Some(file) = program_file(driver, agent, root)
+        {
+            // It says itself what fails, in its session.
+            let _ = output_of(&file, first_start, root, &given.env).await;
+        }
+        found.login = (driver.is_logged_in(&given) == Some(false))
             .then(|| Obstacle::new(format!("{}: not logged in", driver.name()), driver.login()));
     }
     found
@@ -115,21 +124,52 @@ pub(in crate::session) async fn version(
     if !driver.abilities().has_version {
         return None;
     }
-    let (program, args) = super::program(driver, agent, root).ok()?;
-    let file = if program.as_encoded_bytes().contains(&b'/') {
-        PathBuf::from(&program)
-    } else {
-        find(program.to_str()?)?
-    };
-    let changed = fs::metadata(&file).and_then(|data| data.modified()).ok();
-    let key = (file.clone(), changed);
+    let file = program_file(driver, agent, root)?;
+    let changed = fs::metadata(&file.path).and_then(|data| data.modified()).ok();
+    let key = (file.path.clone(), changed);
     let versions = || VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = versions().get(&key) {
         return Some(known.clone());
     }
-    let output = Command::new(&file)
+    let text = output_of(&file, &["--version"], root, env).await?;
+    let line = text.lines().find(|line| !line.trim().is_empty())?;
+    let is_number = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_digit());
+    let found = line.split_whitespace().find(is_number)?;
+    let found: String = found.chars().take(SHOWN).collect();
+    versions().insert(key, found.clone());
+    Some(found)
+}
+
+/// The file of a program, and the arguments before those of its driver.
+struct ProgramFile {
+    path: PathBuf,
+    args: Vec<OsString>,
+}
+
+fn program_file(
+    driver: &dyn AgentDriver,
+    agent: &AgentSettings,
+    root: &Path,
+) -> Option<ProgramFile> {
+    let (program, args) = super::program(driver, agent, root).ok()?;
+    let path = if program.as_encoded_bytes().contains(&b'/') {
+        PathBuf::from(&program)
+    } else {
+        find(program.to_str()?)?
+    };
+    Some(ProgramFile { path, args })
+}
+
+/// The output of a program that ends by itself.
+async fn output_of(
+    program: &ProgramFile,
+    args: &[&str],
+    root: &Path,
+    env: &Environment,
+) -> Option<String> {
+    let output = Command::new(&program.path)
+        .args(&program.args)
         .args(args)
-        .arg("--version")
         .current_dir(root)
         .env_clear()
         .envs(env.iter())
@@ -138,11 +178,5 @@ pub(in crate::session) async fn version(
         .kill_on_drop(true)
         .output();
     let output = tokio::time::timeout(LONGEST, output).await.ok()?.ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().find(|line| !line.trim().is_empty())?;
-    let is_number = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_digit());
-    let found = line.split_whitespace().find(is_number)?;
-    let found: String = found.chars().take(SHOWN).collect();
-    versions().insert(key, found.clone());
-    Some(found)
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
