@@ -68,7 +68,7 @@ pub struct Submitted {
     /// The id of this submission.
     pub submission: String,
     /// How many of its projects were known before; `None` if the batch is new.
-    pub known: Option<usize>,
+    pub already_known: Option<usize>,
 }
 
 /// The status of a batch.
@@ -196,7 +196,8 @@ impl Service {
         if self.batches.open(&run) {
             tokio::spawn(drive(Arc::clone(self), run));
         }
-        Ok(Submitted { submission, known: before.map(|before| before.view.plan.projects.len()) })
+        let already_known = before.map(|before| before.view.plan.projects.len());
+        Ok(Submitted { submission, already_known })
     }
 
     /// Waits until a terminated run has ended, so that it can be started again.
@@ -393,8 +394,8 @@ impl Driver {
         }
         let submission = self.submission.clone();
         let name = entry.name.clone();
-        let word = StateReport { submission, name: name.clone(), state: now.clone() };
-        engine.signal(&self.run, StateReport::SIGNAL, Payload::of(&word)).await?;
+        let report = StateReport { submission, name: name.clone(), state: now.clone() };
+        engine.signal(&self.run, StateReport::SIGNAL, Payload::of(&report)).await?;
         self.reported.insert(name, now);
         Ok(())
     }

@@ -14,7 +14,7 @@ use crate::advice;
 use crate::error::{Error, Result};
 
 /// Lock timeout for the list.
-const PATIENCE: Duration = Duration::from_mins(1);
+const LOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Attempts to change a list that is being edited.
 const TRIES: u32 = 20;
@@ -66,7 +66,7 @@ impl ListFile {
     /// A project with a checklist is refused, because a list would hide the checklist, unless
     /// `from` is that checklist, which is then converted to a list.
     pub fn open(root: &Path, from: Option<&Path>) -> Result<Self> {
-        let turn = list_turn(root, PATIENCE);
+        let turn = list_turn(root, LOCK_TIMEOUT);
         let path = root.join(project::settings(root).map_err(Error::usage)?.project.list);
         let other = root.join(OTHER_LIST_FILE);
         let path = if !path.exists() && other.exists() { other } else { path };

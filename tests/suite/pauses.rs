@@ -55,7 +55,7 @@ async fn ends_well(engine: &Engine, run: &str) {
 
 fn answers(counts: &Counts) -> Handlers {
     let deed = Hands::<Deed>::new(counts, |input, _| async move { Ok(input) });
-    Handlers::new().with::<Deed>(deed.probed(|_| Probe::NotLanded))
+    Handlers::new().with::<Deed>(deed.probed(|_| Probe::NotHappened))
 }
 
 #[tokio::test]

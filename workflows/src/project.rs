@@ -2,7 +2,7 @@
 //! their outcomes, and lets them merge one at a time.
 
 mod admission;
-mod admissions;
+mod admission_state;
 mod back;
 mod breaker;
 mod conflicts;
@@ -171,7 +171,7 @@ impl ProjectRun {
             MergeRequest::SIGNAL => match payload.read::<MergeRequest>() {
                 Ok(_) if self.is_ending(&feature) => {}
                 Ok(ready) => {
-                    self.admissions.conflicts.learn(&feature, &ready.files);
+                    self.admission.conflicts.learn(&feature, &ready.files);
                     self.queue.add(MergeRequest { feature, ..ready });
                 }
                 Err(error) => self.skip(name, Some(run), format!("it cannot be read: {error}")),

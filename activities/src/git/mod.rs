@@ -62,6 +62,7 @@ pub use setup::init::{commit_files, has_commit, make_repository};
 pub use setup::moved::carries_id;
 pub use setup::owner::{DataDirectory, Ownership, other_owner, own};
 pub use setup::preflight::preflight;
+pub(crate) use worktree::guard::Guard;
 pub(crate) use worktree::work::{TreeRequest, WorkTree};
 
 use crate::confine;

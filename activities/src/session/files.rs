@@ -10,7 +10,7 @@ use longhaul_workflows::contracts::{AgentProgress, SessionInput, SessionReport};
 use serde::{Deserialize, Serialize};
 
 use crate::files::placed::{self, Links};
-use crate::files::{give_reading, remove_all};
+use crate::files::{OWN_DIR, give_reading, remove_all};
 use crate::machine::{self, Operation};
 use crate::process::{make_folder_durably, readable_end, run_folder_name, write_durably};
 
@@ -18,9 +18,7 @@ use crate::process::{make_folder_durably, readable_end, run_folder_name, write_d
 const NOTES: usize = 64 * 1024;
 /// The longest report, in bytes.
 const LONGEST_REPORT: u64 = 16 * 1024 * 1024;
-/// Longhaul's own directory in a tree, which no commit has.
-pub(super) const OWN: &str = ".longhaul";
-/// The directory in it that a session and Longhaul share.
+/// The directory in [`OWN_DIR`] that a session and Longhaul share. No commit has it.
 const SHARED: &str = "session";
 const NOTES_FILE: &str = "notes.md";
 
@@ -79,7 +77,7 @@ impl SessionFiles {
 
     /// The directory in the tree that the agent reads and writes.
     fn shared(&self) -> PathBuf {
-        self.tree.join(OWN).join(SHARED)
+        self.tree.join(OWN_DIR).join(SHARED)
     }
 
     /// The stored prompt, used as the agent's standard input.
@@ -152,14 +150,14 @@ impl SessionFiles {
 
     /// Lets Longhaul read the files of the agent in Longhaul's directory, whatever their rights.
     fn let_read(&self) {
-        give_reading(&self.tree.join(OWN));
+        give_reading(&self.tree.join(OWN_DIR));
     }
 
     /// Creates the shared directory, empty, replacing anything that an agent put there. Git ignores
     /// it.
     fn empty_shared(&self) -> io::Result<()> {
         self.let_read();
-        let own = self.tree.join(OWN);
+        let own = self.tree.join(OWN_DIR);
         if !fs::symlink_metadata(&own).is_ok_and(|found| found.is_dir()) {
             remove_all(&own)?;
             fs::create_dir(&own)?;

@@ -320,14 +320,14 @@ impl Handler<RunSession> for SessionHandler {
             return machine::unknown_outcome(failure);
         }
         if let Some(report) = self.files(&input, attempt).report() {
-            return Probe::Landed(report);
+            return Probe::Happened(report);
         }
         match self.unreported(&input, attempt).await {
-            Ok(report) => report.map_or(Probe::NotLanded, Probe::Landed),
+            Ok(report) => report.map_or(Probe::NotHappened, Probe::Happened),
             Err(failure) if failure.kind == FailureKind::Machine => Probe::Machine(failure.message),
             Err(failure) => {
                 tracing::warn!(run = %attempt.run, %failure, "a session begins anew");
-                Probe::NotLanded
+                Probe::NotHappened
             }
         }
     }
@@ -335,7 +335,7 @@ impl Handler<RunSession> for SessionHandler {
 
 /// The conversation that an earlier attempt recorded in the history.
 fn recorded_conversation(attempt: &Attempt) -> Option<KeptConversation> {
-    let progress = attempt.progress.as_ref()?.read().ok()?;
+    let progress = attempt.last_progress.as_ref()?.read().ok()?;
     Some(KeptConversation { progress, is_paused: false })
 }
 

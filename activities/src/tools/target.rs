@@ -6,6 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
 
+use crate::files::TEMP_PREFIX;
+
 use super::place::{Fault, GIT, ToolTree, fault_at, is_absent, kind_of, must_be_file, quoted};
 
 /// A file to be replaced.
@@ -98,7 +100,7 @@ impl Target {
     pub(super) fn write(&self, root: &Path, content: &[u8]) -> Result<(), Fault> {
         // Git leaves out files of this pattern.
         let unique = uuid::Uuid::new_v4().simple().to_string();
-        let name = format!(".longhaul-{}", &unique[..6]);
+        let name = format!("{TEMP_PREFIX}{}", &unique[..6]);
         let written = self.write_by(&name, content);
         if written.is_err() {
             // The file may not exist; the first error counts.

@@ -238,7 +238,7 @@ pub(crate) fn evidence(name: &str, exit_code: i32, output: &str) -> Evidence {
         held_out: None,
         put_back: Vec::new(),
         is_setup: false,
-        lacks: None,
+        unmet_need: None,
         name: name.into(),
         command: format!("./{name}.sh"),
         commit: "c".into(),

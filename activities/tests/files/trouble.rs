@@ -25,8 +25,8 @@ async fn a_link_in_the_place_of_the_folder_is_not_followed() {
     symlink(outside.path(), world.path(".longhaul")).unwrap();
     check_refused(
         &world,
-        ".longhaul is a symbolic link, and Longhaul does not write through it; remove it, and it \
-         is recreated",
+        ".longhaul is a symbolic link, and Longhaul does not write through it; remove it, and Longhaul \
+         creates it",
     )
     .await;
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);

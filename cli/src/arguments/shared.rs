@@ -57,7 +57,7 @@ pub(crate) struct Wait {
 fn duration(text: &str) -> Result<std::time::Duration, String> {
     let parsed = span(text).and_then(|span| span.to_std().ok());
     parsed.ok_or_else(|| {
-        format!("`{text}` is no duration: write a number with s, m, h or d, like 10m")
+        format!("`{text}` is not a duration: write a number with s, m, h, d or w, like 10m")
     })
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct OneRun {
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
 }
 
 /// A run, a feature or a project.
@@ -87,7 +87,7 @@ pub(crate) struct Target {
     #[arg(value_name = "RUN|FEATURE|DIR")]
     pub(crate) target: Option<String>,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
 }
 
 /// Concurrency limits over all projects.
@@ -137,6 +137,13 @@ pub(super) fn span(text: &str) -> Option<TimeDelta> {
     }
 }
 
+/// Parses `KEY=VALUE`.
+pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    let (key, value) = pair.ok_or("write KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 /// Output formats of a list on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListOutput {
@@ -145,7 +152,7 @@ pub(crate) enum ListOutput {
     Table,
     /// One JSON document with a `schema`
     Json,
-    /// One JSON object for each run, one per line
+    /// One JSON object for each item, one per line
     Jsonl,
     /// The ids only, one per line
     Ids,
@@ -153,12 +160,24 @@ pub(crate) enum ListOutput {
 
 /// Output formats of a history on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Events {
+pub(crate) enum EventsOutput {
     /// Text for people
     #[default]
     Table,
     /// One JSON document with a `schema`; with -f, printed when the run is closed
     Json,
     /// One JSON object for each event, one per line, as in a history file
+    Jsonl,
+}
+
+/// Output formats of a conversation on standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TranscriptOutput {
+    /// Text for people
+    #[default]
+    Table,
+    /// One JSON document with a `schema`
+    Json,
+    /// One JSON object for each item of the conversation, one per line
     Jsonl,
 }

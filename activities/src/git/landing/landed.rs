@@ -8,7 +8,7 @@ use longhaul_workflows::contracts::ProjectRef;
 use crate::git::GitHandlers;
 use crate::git::files;
 use crate::git::message::{is_of, run_line};
-use crate::git::names::{NEXT, feature_ref, head_ref};
+use crate::git::names::{NEXT, branch_ref, feature_ref};
 use crate::git::objects::refs::Repository;
 
 /// The work of a run that is on the target or on `longhaul/next`.
@@ -40,7 +40,7 @@ impl GitHandlers {
         }
         let mut tips = Vec::new();
         for branch in [target, NEXT] {
-            tips.extend(repository.commit_of(&head_ref(branch)).await?);
+            tips.extend(repository.commit_of(&branch_ref(branch)).await?);
         }
         let Some(commit) = repository.landing(&tips, None, feature, run).await? else {
             return Ok(None);

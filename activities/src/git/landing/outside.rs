@@ -12,7 +12,7 @@ use longhaul_workflows::contracts::OutsideChange;
 use crate::git::checkout::detach;
 use crate::git::files;
 use crate::git::message::is_of_project;
-use crate::git::names::{NEXT, feature_run, foreign_ref, head_ref};
+use crate::git::names::{NEXT, branch_ref, feature_run, foreign_ref};
 use crate::git::objects::refs::Repository;
 use crate::git::worktree::tree::Tree;
 
@@ -23,7 +23,7 @@ const REMEMBERED: usize = 1000;
 impl Repository {
     /// The value of `longhaul/next` that Longhaul set.
     pub(in crate::git) async fn next(&self) -> Result<Option<String>, Failure> {
-        let found = self.commit_of(&head_ref(NEXT)).await?;
+        let found = self.commit_of(&branch_ref(NEXT)).await?;
         self.ours(found.as_ref()).await
     }
 
@@ -48,7 +48,7 @@ impl Repository {
         if self.recorded_next()?.is_some() {
             return Ok(());
         }
-        let Some(found) = self.commit_of(&head_ref(NEXT)).await? else {
+        let Some(found) = self.commit_of(&branch_ref(NEXT)).await? else {
             return self.record_next(&[]);
         };
         let is_ours = match self.commit_of(&format!("{found}^2")).await? {
@@ -79,7 +79,7 @@ impl Repository {
         &self,
         target: &str,
     ) -> Result<Option<OutsideChange>, Failure> {
-        let found = self.commit_of(&head_ref(NEXT)).await?;
+        let found = self.commit_of(&branch_ref(NEXT)).await?;
         let ours = self.ours(found.as_ref()).await?;
         if found == ours {
             return Ok(None);
@@ -109,8 +109,8 @@ impl Repository {
             None => {}
         }
         match (&found, &ours) {
-            (_, Some(ours)) => self.move_ref(&head_ref(NEXT), found.as_deref(), ours).await?,
-            (Some(found), None) => self.delete_ref(&head_ref(NEXT), found).await?,
+            (_, Some(ours)) => self.move_ref(&branch_ref(NEXT), found.as_deref(), ours).await?,
+            (Some(found), None) => self.delete_ref(&branch_ref(NEXT), found).await?,
             (None, None) => {}
         }
         let change =

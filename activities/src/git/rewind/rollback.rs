@@ -9,7 +9,7 @@ use longhaul_workflows::contracts::{ProjectRef, RollBackInput, RolledBack};
 use crate::git::GitHandlers;
 use crate::git::checkout::{MoveResult, Step};
 use crate::git::names::{
-    NEXT, OWN_DIR, PROGRESS_FILE, branch, feature_ref, head_ref, rolled_back_ref,
+    NEXT, OWN_DIR, PROGRESS_FILE, branch, branch_ref, feature_ref, rolled_back_ref,
 };
 use crate::git::objects::refs::Repository;
 
@@ -93,7 +93,7 @@ impl Repository {
         input: &RollBackInput,
         kept: &str,
     ) -> Result<(String, HashSet<String>), Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         self.end_interrupted_moves().await?;
         let next = format!("{kept}-next");
         let from = self.keep_tip(kept, &input.target).await?;
@@ -144,7 +144,7 @@ impl Repository {
         kept_next: Option<&str>,
     ) -> Result<HashSet<String>, Failure> {
         let mut tips = vec![from.to_owned()];
-        for name in [Some(&*head_ref(NEXT)), kept_next].into_iter().flatten() {
+        for name in [Some(&*branch_ref(NEXT)), kept_next].into_iter().flatten() {
             tips.extend(self.commit_of(name).await?);
         }
         let listed = self.git().arg("rev-list").args(&tips).arg(format!("^{to}")).text().await?;
@@ -153,7 +153,7 @@ impl Repository {
 
     /// Drops `longhaul/next`: its commits build on the undone ones.
     async fn drop_next_for(&self, kept: &str, to: &str) -> Result<(), Failure> {
-        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else {
+        let Some(next) = self.commit_of(&branch_ref(NEXT)).await? else {
             return self.record_next(&[]);
         };
         if self.is_ancestor(&next, to).await? {
@@ -161,7 +161,7 @@ impl Repository {
         }
         let earlier = self.commit_of(kept).await?;
         self.move_ref(kept, earlier.as_deref(), &next).await?;
-        self.delete_ref(&head_ref(NEXT), &next).await?;
+        self.delete_ref(&branch_ref(NEXT), &next).await?;
         self.record_next(&[])
     }
 

@@ -33,7 +33,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
         Err(error) if is_damaged(&error) => (check_at_rest(data_dir, repair).await?, false),
         Err(error) => return Err(error),
     };
-    let left = report.damages.iter().filter(|damage| !damage.mended).count();
+    let left = report.damages.iter().filter(|damage| !damage.repaired).count();
     match arguments.output {
         Output::Json => document::print(CheckDocument::of(&report))?,
         Output::Table => show(&report),
@@ -80,14 +80,14 @@ struct DamageLine {
     /// The repair.
     repair: String,
     /// Whether the repair was done.
-    mended: bool,
+    repaired: bool,
 }
 
 impl CheckDocument {
     fn of(report: &CheckReport) -> Self {
         let damage = |damage: &Damage| {
-            let Damage { record, what, repair, mended } = damage.clone();
-            DamageLine { record, what, repair, mended }
+            let Damage { record, what, repair, repaired } = damage.clone();
+            DamageLine { record, what, repair, repaired }
         };
         Self {
             runs: report.runs,
@@ -102,8 +102,8 @@ impl CheckDocument {
 }
 
 fn show(report: &CheckReport) {
-    for Damage { record, what, repair, mended } in &report.damages {
-        let word = if *mended { "done" } else { "repair" };
+    for Damage { record, what, repair, repaired } in &report.damages {
+        let word = if *repaired { "done" } else { "repair" };
         terminal::print(format!("{record}: {what}\n    {word}: {repair}"));
     }
     if let Some(kept) = &report.kept {
@@ -113,8 +113,8 @@ fn show(report: &CheckReport) {
         term::say(format!("moved into {}", file.display()));
     }
     let found = match report.damages.len() as u64 {
-        0 => "whole".to_owned(),
-        number => counted(number, "damage"),
+        0 => "no damage found".to_owned(),
+        number => counted(number, "damaged record"),
     };
     let looked_at = [
         counted(report.runs, "run"),
@@ -132,21 +132,21 @@ fn advise(report: &CheckReport, repair: bool, in_use: bool) {
             "{files} without a reference: no damage; `longhaul check --repair` removes them"
         ));
     }
-    match (report.damages.iter().any(|damage| !damage.mended), in_use && report.needs_rewrite) {
+    match (report.damages.iter().any(|damage| !damage.repaired), in_use && report.needs_rewrite) {
         (false, _) => {}
         (true, true) => {
             term::say(
-                "end the process that runs this log (Ctrl-C or SIGTERM), then run `longhaul check --repair`",
+                "the repair needs the log for itself: end the process that runs it (Ctrl-C or SIGTERM), then run `longhaul check --repair`",
             );
         }
         (true, false) if repair => {
             term::say(
-                "the rest is worked on now: run `longhaul check --repair` when the process that runs this log has ended",
+                "the remaining damage is in records in use: run `longhaul check --repair` after the process that runs this log has ended",
             );
         }
         (true, false) => {
             term::say(
-                "`longhaul check --repair` does this and keeps the replaced files. A backup may hold more: `longhaul restore`",
+                "`longhaul check --repair` performs these repairs and keeps the replaced files. A backup may hold more: `longhaul restore`",
             );
         }
     }

@@ -141,7 +141,8 @@ fn root(view: &ProjectView) -> &str {
 
 /// Why a ready feature has not started.
 fn why_workable(feature: &FeatureId, view: &ProjectView) -> Reason {
-    let running = view.in_state(State::Running);
+    let running: Vec<String> =
+        view.in_state(State::Running).iter().map(ToString::to_string).collect();
     let limit = view.summary.as_ref().map_or(usize::MAX, |summary| summary.parallel);
     if running.len() < limit {
         return Reason::of(

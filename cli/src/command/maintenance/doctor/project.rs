@@ -6,7 +6,7 @@ use std::time::Duration;
 use longhaul_activities::git::{self, LockFile};
 use longhaul_activities::mcp;
 use longhaul_activities::process::Holder;
-use longhaul_activities::session::{preflight, settings_problem};
+use longhaul_activities::session::{Obstacle, preflight, settings_problem};
 use longhaul_workflows::settings::{AgentSettings, Driver};
 
 use super::Finding;
@@ -88,7 +88,8 @@ async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
 async fn checkout(root: &Path) -> Vec<Finding> {
     let Ok(loaded) = longhaul_activities::project::load(root).await else { return Vec::new() };
     let notes = git::preflight(root, &loaded).await.unwrap_or_default();
-    notes.into_iter().map(|(what, advice)| Finding::warning("checkout", what, advice)).collect()
+    let finding = |note: Obstacle| Finding::warning("checkout", note.problem, note.advice);
+    notes.into_iter().map(finding).collect()
 }
 
 async fn settings(root: &Path) -> Vec<Finding> {
