@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -21,9 +21,34 @@ pub(crate) struct Disk {
 /// One file system, by its device number.
 #[derive(Debug, Default)]
 struct System {
+    /// The last ticket given to a caller.
     requested: AtomicU64,
-    synced: AtomicU64,
-    lock: tokio::sync::Mutex<()>,
+    done: tokio::sync::Mutex<Done>,
+}
+
+/// The calls so far.
+#[derive(Debug, Default)]
+struct Done {
+    /// The highest ticket that a successful call covered.
+    synced: u64,
+    /// The highest ticket that a failed call covered, and its error.
+    failed: Option<(u64, io::Error)>,
+}
+
+impl Done {
+    /// The result of the call that covered a ticket; `None`: none did.
+    ///
+    /// The kernel reports a lost write to one caller only, so a second call would succeed although
+    /// the data of both is lost. An earlier ticket may get the error of a later call.
+    fn result(&self, ticket: u64) -> Option<io::Result<()>> {
+        match &self.failed {
+            Some((last, error)) if ticket <= *last => Some(Err(match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code),
+                None => io::Error::other(error.to_string()),
+            })),
+            _ => (ticket <= self.synced).then_some(Ok(())),
+        }
+    }
 }
 
 impl Disk {
@@ -44,26 +69,27 @@ impl Disk {
                 let mut systems = self.systems.lock().unwrap_or_else(PoisonError::into_inner);
                 Arc::clone(systems.entry(device).or_default())
             };
-            system.sync(path.to_path_buf()).await?;
+            let path = path.to_path_buf();
+            system.sync(move || sync_system_of(&path)).await?;
         }
         Ok(())
     }
 }
 
 impl System {
-    async fn sync(&self, path: PathBuf) -> io::Result<()> {
+    async fn sync(&self, call: impl FnOnce() -> io::Result<()> + Send + 'static) -> io::Result<()> {
         let ticket = self.requested.fetch_add(1, Ordering::SeqCst) + 1;
-        let _lock = self.lock.lock().await;
-        if self.synced.load(Ordering::SeqCst) >= ticket {
-            return Ok(());
+        let mut done = self.done.lock().await;
+        if let Some(result) = done.result(ticket) {
+            return result;
         }
         // Covers every caller that has a ticket by now.
         let covered = self.requested.load(Ordering::SeqCst);
-        tokio::task::spawn_blocking(move || sync_system_of(&path))
-            .await
-            .map_err(io::Error::other)??;
-        self.synced.store(covered, Ordering::SeqCst);
-        Ok(())
+        match tokio::task::spawn_blocking(call).await.map_err(io::Error::other).flatten() {
+            Ok(()) => done.synced = covered,
+            Err(error) => done.failed = Some((covered, error)),
+        }
+        done.result(ticket).unwrap_or(Ok(()))
     }
 }
 
@@ -82,6 +108,8 @@ fn sync_system_of(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use nix::errno::Errno;
+
     use super::*;
 
     #[tokio::test]
@@ -91,23 +119,41 @@ mod tests {
         let device = std::fs::metadata(dir.path()).unwrap().dev();
         disk.sync(&[dir.path(), dir.path()]).await.unwrap();
         let system = Arc::clone(&disk.systems.lock().unwrap()[&device]);
-        assert_eq!(
-            system.synced.load(Ordering::SeqCst),
-            1,
-            "one call for two paths of one file system"
-        );
-        let lock = system.lock.lock().await;
-        let release = async {
-            while system.requested.load(Ordering::SeqCst) < 3 {
-                tokio::task::yield_now().await;
-            }
-            drop(lock);
-        };
-        let paths = [dir.path()];
-        let (first, second, ()) = tokio::join!(disk.sync(&paths), disk.sync(&paths), release);
+        let synced = system.done.lock().await.synced;
+        assert_eq!(synced, 1, "one call for two paths of one file system");
+        let (first, second) = both(&system, || Ok(())).await;
         first.unwrap();
         second.unwrap();
-        assert_eq!(system.synced.load(Ordering::SeqCst), 3, "the first call covered the second");
+        assert_eq!(system.done.lock().await.synced, 3, "the first call covered the second");
+    }
+
+    #[tokio::test]
+    async fn a_lost_write_is_reported_to_all_callers_that_waited() {
+        let system = System::default();
+        let lost = || Err(io::Error::from_raw_os_error(Errno::EIO as i32));
+        let (first, second) = both(&system, lost).await;
+        for result in [first, second] {
+            assert_eq!(result.unwrap_err().raw_os_error(), Some(Errno::EIO as i32));
+        }
+        system.sync(|| Ok(())).await.unwrap();
+    }
+
+    /// Two callers that wait; only the first may call the kernel.
+    async fn both(
+        system: &System,
+        call: fn() -> io::Result<()>,
+    ) -> (io::Result<()>, io::Result<()>) {
+        let done = system.done.lock().await;
+        let last = system.requested.load(Ordering::SeqCst) + 2;
+        let release = async {
+            while system.requested.load(Ordering::SeqCst) < last {
+                tokio::task::yield_now().await;
+            }
+            drop(done);
+        };
+        let second = || -> io::Result<()> { panic!("a second call") };
+        let (first, second, ()) = tokio::join!(system.sync(call), system.sync(second), release);
+        (first, second)
     }
 
     #[tokio::test]

@@ -3,7 +3,8 @@
 use chrono::Utc;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{EventLog, MessageBody, Payload, RequestedBy, RunId, StoreError};
-use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::project::{ProjectWorkflow, signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -135,10 +136,30 @@ impl Service {
     }
 
     pub(crate) async fn deliver(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
+        if let Some(feature) = unblocked(&body)
+            && self.has_finished_work(to, &feature).await?
+        {
+            let payload = Payload::of(&feature);
+            self.send(to, MessageBody::signal(signal::CALLED_DONE, payload)).await?;
+        }
+        self.send(to, body).await
+    }
+
+    async fn send(&self, to: &RunId, body: MessageBody) -> Result<bool, StoreError> {
         if let Some(engine) = &self.engine {
             return engine.deliver(to, body).await;
         }
         let delivery = Delivery { to: to.clone(), at: Utc::now(), body };
         Ok(self.log.deliver(delivery).await?.is_some())
+    }
+}
+
+/// The feature that a signal unblocks.
+fn unblocked(body: &MessageBody) -> Option<FeatureId> {
+    match body {
+        MessageBody::Signal { name, payload, from: None, .. } if name == signal::UNBLOCK => {
+            payload.read().ok()
+        }
+        _ => None,
     }
 }

@@ -67,6 +67,20 @@ impl Service {
         Ok(runs)
     }
 
+    /// Whether the last run of a feature was ended before it received that its last session called
+    /// the work done.
+    pub(crate) async fn has_finished_work(
+        &self,
+        project: &RunId,
+        feature: &FeatureId,
+    ) -> Result<bool, StoreError> {
+        let below = self.store.runs(&format!("{project}/{feature}/")).await?;
+        let latest = LatestRuns::of(&below);
+        let Some((_, number)) = latest.of_project(project).next() else { return Ok(false) };
+        let run = format!("{project}/{feature}/{number}");
+        Ok(self.output::<FeatureOutcome>(&run).await?.is_none() && self.called_done(&run).await?)
+    }
+
     /// Whether the last session of a feature run ended and called the work done.
     async fn called_done(&self, run: &str) -> Result<bool, StoreError> {
         let below = self.store.runs(&format!("{run}/")).await?.into_iter();

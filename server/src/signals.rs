@@ -110,6 +110,10 @@ const INTERNAL: &[InternalSignal] = &[
         name: signal::HELD,
         instead: "`longhaul pause` and `longhaul resume` lead to it",
     },
+    InternalSignal {
+        name: signal::CALLED_DONE,
+        instead: "`longhaul feature unblock` sends it for finished work",
+    },
     InternalSignal { name: signal::OVERRIDE, instead: "`longhaul batch` sends it" },
     InternalSignal { name: signal::LABEL, instead: "`longhaul batch` sends it" },
     InternalSignal {

@@ -81,6 +81,25 @@ fn the_finished_work_of_a_terminated_project_is_not_paid_again() {
 }
 
 #[test]
+fn the_finished_work_of_a_terminated_feature_is_not_paid_again() {
+    for verb in ["resume", "feature unblock"] {
+        let world = World::new(&[plain("parser", &[], 1)], 0.0);
+        world.project.hold("parser");
+        let mut run = world.begin();
+        world.project.until_at_work("parser");
+        world.call("pause .").exits(0);
+        world.project.let_go("parser");
+        run.exits(3);
+        world.call("terminate parser").exits(0);
+        world.call("resume .").exits(0);
+        world.run().exits(3);
+        world.call(&format!("{verb} parser")).exits(0);
+        world.run().exits(0);
+        assert_eq!(world.project.marks().len(), 1, "{verb}: one session");
+    }
+}
+
+#[test]
 fn landed_work_that_was_blocked_is_not_paid_again_after_a_terminate() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.run().exits(0);

@@ -69,6 +69,9 @@ pub mod signal {
     pub const BLOCK: &str = "block";
     /// Retry a blocked feature; content: its id.
     pub const UNBLOCK: &str = "unblock";
+    /// The last session of a feature called its work done, but the run of the feature was terminated
+    /// before it received that; content: the id of the feature. It comes before `unblock`.
+    pub const CALLED_DONE: &str = "called_done";
     /// Feature runs are held: paused, parked, stuck. Content: [`HeldRuns`](super::Held), all of
     /// them. Only the merge order depends on it.
     pub const HELD: &str = "held";
@@ -199,6 +202,7 @@ impl ProjectRun {
             Order::Label(labels) => self.labels = labels,
             Order::Block(feature, reason) => self.block_on_request(&feature, reason),
             Order::Unblock(feature) => self.unblock(&feature),
+            Order::CalledDone(feature) => self.note_called_done(&feature),
             Order::Fork(forked) => self.take_fork(&forked),
             Order::Rollback(rollback) => self.take_rollback(rollback),
             Order::Held(held) => {

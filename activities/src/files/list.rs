@@ -113,30 +113,35 @@ impl ListFile {
 
     /// Takes edits that a program wrote to a replaced file.
     fn take_late_edits(&mut self, path: &Path) -> Result<(), FilesError> {
-        let mut edits = Vec::new();
-        self.replaced.retain_mut(|replaced| match replaced.written_since() {
-            Ok(Some(edit)) if parse(&edit).is_some() => {
-                edits.push(edit);
-                false
+        let mut at = 0;
+        while let Some(replaced) = self.replaced.get_mut(at) {
+            match replaced.written_since() {
+                Ok(Some(edit)) if parse(&edit).is_some() => {
+                    self.keep_late_edit(path, &edit)?;
+                    // Only now: a full disk must not cost the edit.
+                    self.replaced.remove(at);
+                }
+                _ => at += 1,
             }
-            _ => true,
-        });
-        let failed = || FilesError::file("write", path);
-        for edit in edits {
-            let own = read(path)?.filter(|now| Some(blake3::hash(now)) == self.written);
-            if let Some(own) = own
-                && swap::swap(path, &own, &edit).map_err(failed())?.is_some()
-            {
-                continue;
-            }
-            let kept = swap::free_name(path);
-            swap::create(&kept, &edit).map_err(failed())?;
-            tracing::warn!(
-                file = %path.display(),
-                kept = %kept.display(),
-                "an edit of the feature list came too late; it is kept",
-            );
         }
+        Ok(())
+    }
+
+    /// Writes a late edit to the list, or beside it if the list has been edited since.
+    fn keep_late_edit(&self, path: &Path, edit: &[u8]) -> Result<(), FilesError> {
+        let failed = || FilesError::file("write", path);
+        let own = read(path)?.filter(|now| Some(blake3::hash(now)) == self.written);
+        if let Some(own) = own
+            && swap::swap(path, &own, edit).map_err(failed())?.is_some()
+        {
+            return Ok(());
+        }
+        let kept = swap::create_beside(path, edit).map_err(failed())?;
+        tracing::warn!(
+            file = %path.display(),
+            kept = %kept.display(),
+            "an edit of the feature list came too late; it is kept",
+        );
         Ok(())
     }
 

@@ -1,4 +1,5 @@
-//! Replaces a file that a user may edit at the same moment. No edit is lost.
+//! Replaces a file that a user may edit at the same moment. No edit is lost where the file system
+//! can exchange files.
 //!
 //! A rename cannot be made conditional: it would remove an edit that was put in place between the
 //! check and the rename. So the new file is *exchanged* with the old one. If the file that comes
@@ -132,7 +133,12 @@ fn put_back(
         match exchange(edit, path) {
             Ok(()) => {}
             // The user has removed the new file.
-            Err(Errno::NOENT) => return fs::rename(edit, path),
+            Err(Errno::NOENT) => {
+                if !rename_to_free(edit, path)? {
+                    keep_beside(edit, path)?;
+                }
+                return Ok(());
+            }
             Err(error) => return Err(error.into()),
         }
         at(Moment::Exchanged);
@@ -141,16 +147,39 @@ fn put_back(
             return fs::remove_file(edit);
         }
         if out == in_place {
-            let kept = free_name(path);
-            fs::rename(edit, &kept)?;
-            tracing::warn!(
-                file = %path.display(),
-                kept = %kept.display(),
-                "the file was edited twice while Longhaul wrote it; the earlier edit is kept",
-            );
-            return Ok(());
+            return keep_beside(edit, path);
         }
         in_place = edited;
+    }
+}
+
+/// Renames the earlier of two edits to a free name beside the file.
+fn keep_beside(edit: &Path, path: &Path) -> io::Result<()> {
+    let kept = move_beside(edit, path)?;
+    tracing::warn!(
+        file = %path.display(),
+        kept = %kept.display(),
+        "the file was edited twice while Longhaul wrote it; the earlier edit is kept",
+    );
+    Ok(())
+}
+
+/// Renames a file to a free name beside a path, and returns that name.
+fn move_beside(from: &Path, path: &Path) -> io::Result<PathBuf> {
+    loop {
+        let free = free_name(path);
+        if rename_to_free(from, &free)? {
+            return Ok(free);
+        }
+    }
+}
+
+/// Renames a file to a path that does not exist; `false`: it does.
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<bool> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(true),
+        Err(Errno::EXIST) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -164,16 +193,27 @@ pub fn create(path: &Path, new: &[u8]) -> io::Result<Option<Metadata>> {
     }
 }
 
+/// Creates a file with a free name beside a path, and returns its path.
+pub(super) fn create_beside(path: &Path, new: &[u8]) -> io::Result<PathBuf> {
+    loop {
+        let free = free_name(path);
+        if create(&free, new)?.is_some() {
+            return Ok(free);
+        }
+    }
+}
+
 /// Removes a file whose content was read as `read`; `false`: it has changed, and stays.
 pub(crate) fn remove(path: &Path, read: &[u8]) -> io::Result<bool> {
     // An empty file in its place is removed only if it is the own one.
     let Some(swapped) = swap(path, read, b"")? else { return Ok(false) };
-    let away = free_name(path);
-    fs::rename(path, &away)?;
+    let away = move_beside(path, path)?;
     if id(&fs::symlink_metadata(&away)?) == id(&swapped.written) {
         return fs::remove_file(away).map(|()| true);
     }
-    renameat_with(CWD, &away, CWD, path, RenameFlags::NOREPLACE)?;
+    if !rename_to_free(&away, path)? {
+        keep_beside(&away, path)?;
+    }
     Ok(false)
 }
 
@@ -193,7 +233,7 @@ fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
 
 fn content_of(file: &mut File) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    file.take(LONGEST).read_to_end(&mut content)?;
+    file.take(LONGEST + 1).read_to_end(&mut content)?;
     Ok(content)
 }
 
@@ -206,7 +246,7 @@ fn id(found: &Metadata) -> (u64, u64) {
 }
 
 /// A free name beside a file for an edit of it.
-pub(super) fn free_name(path: &Path) -> PathBuf {
+fn free_name(path: &Path) -> PathBuf {
     let mut number = 1;
     loop {
         let mut name = path.as_os_str().to_owned();

@@ -187,6 +187,13 @@ impl ProjectRun {
         }
     }
 
+    /// The next run checks the work of a blocked feature before it pays for a session.
+    pub(super) fn note_called_done(&mut self, id: &FeatureId) {
+        if matches!(self.backlog.state(id), Some(FeatureState::Blocked(_))) {
+            self.record(id).called_done = true;
+        }
+    }
+
     /// The requirements have changed: an earlier pass becomes a claim.
     fn ask_again(&mut self, id: &FeatureId) {
         self.record(id).called_done = false;
