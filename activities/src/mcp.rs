@@ -176,7 +176,7 @@ impl Host<'_> {
             name: name.into(),
             program,
             args: args.iter().map(Into::into).collect(),
-            folder: self.tree.into(),
+            directory: self.tree.into(),
             env: self.env.clone(),
             input: Some(fifo.path()),
             sandbox,

@@ -84,8 +84,8 @@ impl ChecksHandler {
             .with("LONGHAUL_COMMIT", commit);
         let mut held_out = None;
         if check.hidden {
-            let (folder, digest) = self.held_out(input, check).await?;
-            env = env.with(HELD_OUT_VARIABLE, folder);
+            let (directory, digest) = self.held_out(input, check).await?;
+            env = env.with(HELD_OUT_VARIABLE, directory);
             held_out = Some(HeldOut { digest, message: check.message.clone() });
         }
         let sandbox =
@@ -94,7 +94,7 @@ impl ChecksHandler {
             name: check.name.clone(),
             program: "sh".into(),
             args: vec!["-c".into(), check.run.clone().into()],
-            folder: tree.to_owned(),
+            directory: tree.to_owned(),
             env,
             input: None,
             sandbox,
@@ -124,9 +124,9 @@ impl ChecksHandler {
         };
         let root = self.setup.git.root_of(&input.project);
         let read = tokio::task::spawn_blocking(move || {
-            let folder = held_out::folder(&root, &named)?;
-            let digest = held_out::digest(&folder)?;
-            Ok((folder, digest))
+            let directory = held_out::directory(&root, &named)?;
+            let digest = held_out::digest(&directory)?;
+            Ok((directory, digest))
         });
         read.await.unwrap_or_else(|error| {
             Err(Failure::retryable(format!("the held-out checks were not read: {error}")))
@@ -282,7 +282,7 @@ fn diagnosed(
 
 /// A failure on a full disk proves nothing about the work.
 fn refuse_full_disk(spec: &Spec, finished: &Finished) -> Result<(), Failure> {
-    match machine::full(&spec.folder) {
+    match machine::full(&spec.directory) {
         Some(cause) if finished.exit_code != Some(0) => {
             let message = format!("{cause}: `{}` failed there ({})", spec.name, finished.ending());
             Err(Failure::machine(message))

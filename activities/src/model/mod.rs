@@ -170,8 +170,8 @@ impl Handler<CallModel> for ModelHandler {
                     return Ok(PreparedCall::Answered(Box::new(answer)));
                 }
                 let conversation = {
-                    let folder = files.conversations();
-                    Conversation::of(&folder, |head| recent.take(&folder, head), &call)?
+                    let directory = files.conversations();
+                    Conversation::of(&directory, |head| recent.take(&directory, head), &call)?
                 };
                 Ok(PreparedCall::Request(conversation, Key::of(&call, &root)?))
             }

@@ -105,9 +105,9 @@ impl Runner {
         let key = attempt.key();
         let (log, file) =
             places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
-                let folder = self.data_dir.join("logs");
-                let message = format!("no log can be written in {}: {error}", folder.display());
-                machine::failure(&error, Operation::Files, &folder, message, Failure::retryable)
+                let directory = self.data_dir.join("logs");
+                let message = format!("no log can be written in {}: {error}", directory.display());
+                machine::failure(&error, Operation::Files, &directory, message, Failure::retryable)
             })?;
         let temporary = match &spec.sandbox {
             Some(_) => Some(self.temporary(attempt).await?),
@@ -233,10 +233,10 @@ impl Runner {
         let made =
             tokio::task::spawn_blocking(move || places::make_temporary(&data_dir, &attempt)).await;
         made.map_err(|error| lost_task(&error))?.map_err(|error| {
-            let folder = places::temporary_in(&self.data_dir);
+            let directory = places::temporary_in(&self.data_dir);
             Failure::retryable(format!(
                 "no temporary directory can be made in {}: {error}",
-                folder.display()
+                directory.display()
             ))
         })
     }
@@ -255,11 +255,11 @@ impl Runner {
             );
             return Err(Failure::terminal(message));
         }
-        if !spec.folder.is_dir() {
+        if !spec.directory.is_dir() {
             let program = spec.program.display();
-            let folder = spec.folder.display();
+            let directory = spec.directory.display();
             return Err(Failure::terminal(format!(
-                "`{program}` cannot be run in {folder}: there is no such folder"
+                "`{program}` cannot be run in {directory}: there is no such directory"
             )));
         }
         self.spawn(spec, key, (temporary, outcome), output).map_err(|error| {
@@ -303,7 +303,7 @@ impl Runner {
             .arg0("longhaul")
             .args(&self.supervisor.args)
             .args(order.to_args())
-            .current_dir(&spec.folder)
+            .current_dir(&spec.directory)
             .env_clear()
             .envs(spec.env.iter())
             .env(OWNER_VARIABLE, &*self.owner)
@@ -314,7 +314,7 @@ impl Runner {
         let mut supervisor = command.spawn()?;
         Ok(Running {
             control: supervisor.stdin.take(),
-            life: Liveness::new(supervisor.id().unwrap_or_default().cast_signed(), &spec.folder),
+            life: Liveness::new(supervisor.id().unwrap_or_default().cast_signed(), &spec.directory),
             report: supervisor.stderr.take().expect("standard error was asked for as a pipe"),
             supervisor,
             stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),

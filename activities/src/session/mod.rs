@@ -115,7 +115,13 @@ impl SessionHandler {
         let report = report_of(&finished, &files, sandbox, ending(&finished, &files));
         files.keep(&report).map_err(|error| {
             let message = format!("the report of a session cannot be kept: {error}");
-            machine::failure(&error, Operation::Files, files.folder(), message, Failure::retryable)
+            machine::failure(
+                &error,
+                Operation::Files,
+                files.directory(),
+                message,
+                Failure::retryable,
+            )
         })?;
         Ok(Some(report))
     }
@@ -150,7 +156,7 @@ impl SessionHandler {
             name: start.name,
             program: start.program,
             args: start.args,
-            folder: tree.into(),
+            directory: tree.into(),
             env,
             input: Some(files.input()),
             sandbox,
@@ -308,7 +314,7 @@ impl Handler<RunSession> for SessionHandler {
             tracing::warn!(
                 run = %attempt.run,
                 %error,
-                "the report of a session is not kept in its folder",
+                "the report of a session is not kept in its directory",
             );
         }
         Ok(report)

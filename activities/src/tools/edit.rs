@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::{Fault, LONGEST, ToolTree, quoted};
 use crate::machine::{self, Operation};
-use crate::process::{make_folder_durably, write_durably};
+use crate::process::{make_directory_durably, write_durably};
 use longhaul_engine::Failure;
 
 use crate::files::placed::{self, Links};
@@ -145,9 +145,17 @@ fn recorded(file: &Path) -> Result<Option<Record>, Fault> {
 
 fn keep(file: &Path, record: &Record) -> Result<(), Fault> {
     let content = serde_json::to_vec(record).expect("a record has a JSON form");
-    let folder = file.parent().unwrap_or(file);
-    make_folder_durably(folder).and_then(|()| write_durably(file, &content)).map_err(|error| {
-        let message = format!("an edit cannot be recorded in {}: {error}", folder.display());
-        Fault::Call(machine::failure(&error, Operation::Files, folder, message, Failure::machine))
-    })
+    let directory = file.parent().unwrap_or(file);
+    make_directory_durably(directory).and_then(|()| write_durably(file, &content)).map_err(
+        |error| {
+            let message = format!("an edit cannot be recorded in {}: {error}", directory.display());
+            Fault::Call(machine::failure(
+                &error,
+                Operation::Files,
+                directory,
+                message,
+                Failure::machine,
+            ))
+        },
+    )
 }

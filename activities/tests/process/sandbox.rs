@@ -56,7 +56,7 @@ fn sandbox(world: &World, level: Level) -> Sandbox {
 fn spec(world: &World, sandbox: Sandbox, script: &str) -> Spec {
     let env = Environment::chosen(&[]).with("WORLD", world.path(""));
     Spec {
-        folder: world.path("data/trees/mine"),
+        directory: world.path("data/trees/mine"),
         env,
         sandbox: Some(sandbox),
         ..world.spec(script)

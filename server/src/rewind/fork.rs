@@ -44,18 +44,30 @@ impl Service {
         // A project that is begun again ends the runs below it.
         let project = RunId::new(&*origin.input.project.id).map_err(RequestError::refused)?;
         self.is_open(&project).await?;
-        let (requested, kept) = self.step(&origin, fork.from).await.map_err(RequestError::refused)?;
+        let (requested, kept) =
+            self.step(&origin, fork.from).await.map_err(RequestError::refused)?;
         if let ForkPoint::Position(_) = fork.from {
             check_step(&origin, requested).map_err(RequestError::refused)?;
         }
-        let last = if fork.note.is_some() { before_hearing(&origin.segment, requested) } else { requested };
+        let last = if fork.note.is_some() {
+            before_hearing(&origin.segment, requested)
+        } else {
+            requested
+        };
         let mut prefix = prefix(&origin.segment, last);
         prefix.commit = kept.or(prefix.commit);
         with_settings(&origin, &mut prefix, &fork)?;
         let invalidates = self.passed_dependents(&origin).await?;
         if fork.dry_run {
             let (run, position, commit) = (origin.next.0, prefix.position, prefix.commit);
-            return Ok(Forked { run, origin: origin.run, requested, position, commit, invalidates });
+            return Ok(Forked {
+                run,
+                origin: origin.run,
+                requested,
+                position,
+                commit,
+                invalidates,
+            });
         }
         let rewinding = self.rewinding.lock().await;
         self.git.rewind_feature(&rewind_target(&origin, prefix.commit.clone())).await?;
@@ -258,7 +270,8 @@ fn check_step(origin: &ForkOrigin, requested: Position) -> Result<(), String> {
     if before == requested {
         return Ok(());
     }
-    let mut later = segment.iter().map(|event| event.position).filter(|position| *position > requested);
+    let mut later =
+        segment.iter().map(|event| event.position).filter(|position| *position > requested);
     let nearest = match later.find(|position| prefix(segment, *position).position == *position) {
         Some(after) => format!("the nearest are {before} and {after}"),
         None => format!("the last is {before}"),

@@ -233,8 +233,8 @@ impl Repository {
         if !is_ours && files::is_there(&dir) {
             self.set_aside(&dir)?;
         }
-        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
-            own_directory(&dir, folder)?;
+        for directory in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+            own_directory(&dir, directory)?;
         }
         forget_unfinished(&dir)?;
         if !is_ours {

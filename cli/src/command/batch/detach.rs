@@ -48,9 +48,10 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, batch: &BatchRequest
         }
     }
     longhaul_storage::private_directory(data_dir)?;
-    let folder = data_dir.join("batches");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let path = folder.join(format!("{}.log", batch.id));
+    let directory = data_dir.join("batches");
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    let path = directory.join(format!("{}.log", batch.id));
     let log = File::options().create(true).append(true).open(&path);
     let log = log.with_context(|| format!("cannot write {}", path.display()))?;
     let file = std::path::absolute(arguments.file()?).context("cannot tell where the file is")?;
