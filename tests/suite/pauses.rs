@@ -126,7 +126,7 @@ async fn a_pause_of_a_parked_run_outlives_the_word_on_its_effect_and_two_deaths(
     parked.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     status_is(&memory, "r", is_paused).await;
     let settled = MessageBody::Reconcile {
-        landed: false,
+        happened: false,
         output: Payload::null(),
         request: RequestedBy::default(),
     };

@@ -92,7 +92,7 @@ impl State {
             self.fold.project.view.summary.as_ref().filter(|view| !view.list_file.is_empty())
         {
             let now = self.fold.list_changed_at().unwrap_or_default();
-            first.take(self.list.bring_up_to_date(&self.place, &view.list_file, &now));
+            first.take(self.list.update(&self.place, &view.list_file, &now));
         }
         if self.stale {
             let written = [self.write_reports(&mut first), self.write_sessions(&mut first)];

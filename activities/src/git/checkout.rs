@@ -23,7 +23,7 @@ use super::names::{NEXT, branch_ref};
 use super::objects::read::Change;
 use super::objects::refs::Repository;
 use super::repository::{checked_out, operation_in};
-use crate::files::{LIST_PATIENCE, files_lock, list_turn};
+use crate::files::{LIST_LOCK_TIMEOUT, files_lock, lock_list};
 
 /// What to do with changes that block a move. The files are named, because the list may have
 /// changes of the user that are to stay.
@@ -153,7 +153,7 @@ impl Repository {
         let lock = files_lock(checkout);
         let _lock = lock.lock().await;
         let root = checkout.to_owned();
-        let _list = tokio::task::spawn_blocking(move || list_turn(&root, LIST_PATIENCE)).await;
+        let _list = tokio::task::spawn_blocking(move || lock_list(&root, LIST_LOCK_TIMEOUT)).await;
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
             return Ok(MoveResult::Blocked(lock));
         }

@@ -433,7 +433,7 @@ async fn a_sandbox_that_cannot_be_set_up_is_named() {
     }
     let world = world();
     let spec = Spec {
-        folder: world.path("data/trees/other"),
+        directory: world.path("data/trees/other"),
         ..spec(&world, sandbox(&world, Level::Bubblewrap), "true")
     };
     let failure = world.run(&spec).await.unwrap_err();

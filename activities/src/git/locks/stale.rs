@@ -64,8 +64,8 @@ pub(in crate::git) async fn foreign_lock(
     }
     let begun = Instant::now();
     for lock in locks {
-        if let Some(told) = wait_for_release(&lock, checkout, begun).await {
-            return Ok(Some(told));
+        if let Some(holder) = wait_for_release(&lock, checkout, begun).await {
+            return Ok(Some(holder));
         }
     }
     Ok(None)
