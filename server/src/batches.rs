@@ -337,7 +337,7 @@ impl Driver {
             return Ok(Some(EntryState::Working));
         }
         let reason =
-            document.limited_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
+            document.limited_wait().map(|wait| wait.cause.to_owned()).or(document.problem.clone());
         let now = state_of(settled::verdict(&document), reason);
         if now == EntryState::Passed && *published == now {
             // Nothing is left to do, so stop polling it and watching its files.

@@ -179,7 +179,7 @@ impl Repository {
         step: Step<'_>,
         changes: &Changes,
     ) -> Result<MoveResult, Failure> {
-        let own = self.own_changes((step.from, step.to), step.own_files).await?;
+        let own = self.own_changes(step.from, step.to, step.own_files).await?;
         // A user's edit at any moment of the move must survive it.
         let ahead = || own.iter().map(|change| (change.path.as_slice(), &change.after));
         stage(checkout, ahead()).await?;

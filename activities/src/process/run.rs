@@ -43,6 +43,15 @@ pub struct Runner {
 /// The ending of a program whose observer gave up.
 const GIVEN_UP: &str = "waited in vain";
 
+/// The directories and files of one attempt.
+#[derive(Clone, Copy)]
+struct RunPlaces<'a> {
+    /// Its temporary files; `None`: without a sandbox.
+    temporary: Option<&'a Path>,
+    /// The file for the outcome, if it is kept.
+    outcome: Option<&'a Path>,
+}
+
 impl Runner {
     /// A runner that keeps its logs in the data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor) -> Self {
@@ -118,7 +127,7 @@ impl Runner {
         let mut running = self.start(
             spec,
             &key,
-            (temporary.as_deref(), outcome),
+            RunPlaces { temporary: temporary.as_deref(), outcome },
             Output::new(log.clone(), file),
         )?;
         let alive = || attempt.heartbeat();
@@ -245,7 +254,7 @@ impl Runner {
         &self,
         spec: &Spec,
         key: &str,
-        (temporary, outcome): (Option<&Path>, Option<&Path>),
+        places: RunPlaces<'_>,
         output: Output,
     ) -> Result<Running, Failure> {
         let supervisor = self.supervisor.program.display();
@@ -262,7 +271,7 @@ impl Runner {
                 "`{program}` cannot be run in {directory}: there is no such directory"
             )));
         }
-        self.spawn(spec, key, (temporary, outcome), output).map_err(|error| {
+        self.spawn(spec, key, places, output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
             machine::failure(&error, Operation::Fork, &self.data_dir, message, |message| {
                 match error.kind() {
@@ -282,17 +291,19 @@ impl Runner {
         &self,
         spec: &Spec,
         key: &str,
-        (temporary, outcome): (Option<&Path>, Option<&Path>),
+        places: RunPlaces<'_>,
         output: Output,
     ) -> io::Result<Running> {
         let order = SpawnRequest {
             grace: self.supervisor.grace,
             input: spec.input.clone(),
-            outcome: outcome.map(Path::to_owned),
-            confined: spec.sandbox.clone().zip(temporary).map(|(sandbox, temporary)| Confined {
-                sandbox,
-                temporary: temporary.to_owned(),
-                bwrap: available().bubblewrap.clone().unwrap_or_default(),
+            outcome: places.outcome.map(Path::to_owned),
+            confined: spec.sandbox.clone().zip(places.temporary).map(|(sandbox, temporary)| {
+                Confined {
+                    sandbox,
+                    temporary: temporary.to_owned(),
+                    bwrap: available().bubblewrap.clone().unwrap_or_default(),
+                }
             }),
             program: spec.program.clone(),
             args: spec.args.clone(),

@@ -181,7 +181,8 @@ impl SessionHandler {
         &self,
         input: &SessionInput,
         attempt: &Attempt,
-        (files, tree): (&SessionFiles, &WorkTree),
+        files: &SessionFiles,
+        tree: &WorkTree,
         earlier: &EarlierAttempts,
         sandbox: &OnceLock<String>,
     ) -> Result<SessionReport, Failure> {
@@ -291,7 +292,7 @@ impl Handler<RunSession> for SessionHandler {
         let files = files.in_tree(tree.path());
         let earlier = EarlierAttempts { rescued, conversation };
         let sandbox = OnceLock::new();
-        let ran = self.run_agent(&input, attempt, (&files, &tree), &earlier, &sandbox).await;
+        let ran = self.run_agent(&input, attempt, &files, &tree, &earlier, &sandbox).await;
         let report = match ran {
             Ok(report) => report,
             Err(failure) if failure.kind == FailureKind::Terminal => {

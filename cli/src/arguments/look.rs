@@ -48,7 +48,7 @@ pub(crate) struct List {
     /// Only runs of this project: its directory or its id
     #[arg(long, value_name = "DIR|ID")]
     pub(crate) project: Option<String>,
-    /// Only runs in this state; may be repeated
+    /// Only runs with this status; may be repeated
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = state())]
     pub(crate) status: Vec<State>,
     /// Only runs of this kind

@@ -34,6 +34,13 @@ pub(crate) struct ForkOrigin {
     pub(crate) next: (RunId, u32),
 }
 
+/// The step from which a fork continues.
+struct ForkStep {
+    position: u64,
+    /// Its commit, if the history does not contain it.
+    commit: Option<String>,
+}
+
 impl Service {
     pub(crate) async fn fork(&self, fork: Fork) -> Result<Forked, RequestError> {
         let origin = self.origin(&fork.run).await?;
@@ -44,7 +51,7 @@ impl Service {
         // A project that is begun again ends the runs below it.
         let project = RunId::new(&*origin.input.project.id).map_err(RequestError::refused)?;
         self.is_open(&project).await?;
-        let (requested, kept) =
+        let ForkStep { position: requested, commit: kept } =
             self.step(&origin, fork.from).await.map_err(RequestError::refused)?;
         if let ForkPoint::Position(_) = fork.from {
             check_step(&origin, requested).map_err(RequestError::refused)?;
@@ -92,15 +99,10 @@ impl Service {
         Ok(Forked { run, origin: origin.run, requested, position, commit, invalidates })
     }
 
-    /// The position of a step, and its commit if the history does not contain it; or why the step
-    /// does not exist.
-    async fn step(
-        &self,
-        origin: &ForkOrigin,
-        from: ForkPoint,
-    ) -> Result<(u64, Option<String>), String> {
+    /// The step, or why it does not exist.
+    async fn step(&self, origin: &ForkOrigin, from: ForkPoint) -> Result<ForkStep, String> {
         let ForkPoint::Checkpoint(number) = from else {
-            return Ok((position(origin, from)?, None));
+            return Ok(ForkStep { position: position(origin, from)?, commit: None });
         };
         let run = &origin.run;
         let kept = self
@@ -112,7 +114,7 @@ impl Service {
         let kept = found.ok_or_else(|| {
             format!("{run} has no checkpoint {number}; `longhaul checkpoints {run}` lists them")
         })?;
-        Ok((kept.position, Some(kept.commit)))
+        Ok(ForkStep { position: kept.position, commit: Some(kept.commit) })
     }
 
     /// The passed features that depend on the feature, also indirectly.

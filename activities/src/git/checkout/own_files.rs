@@ -50,7 +50,8 @@ impl Repository {
     /// The changes of Longhaul's own files between two commits.
     pub(in crate::git) async fn own_changes(
         &self,
-        (from, to): (&str, &str),
+        from: &str,
+        to: &str,
         own: &[&str],
     ) -> Result<Vec<Change>, Failure> {
         if own.is_empty() {

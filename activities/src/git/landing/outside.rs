@@ -14,7 +14,7 @@ use crate::git::files;
 use crate::git::message::is_of_project;
 use crate::git::names::{NEXT, branch_ref, feature_run, foreign_ref};
 use crate::git::objects::refs::Repository;
-use crate::git::worktree::tree::Tree;
+use crate::git::worktree::tree::{TargetSeen, Tree};
 
 /// The number of landed commits remembered. If more land during one session, it reports the oldest
 /// as foreign.
@@ -139,7 +139,7 @@ impl Repository {
         attempt: &Attempt,
     ) -> Result<(), Failure> {
         let session = attempt.key();
-        if tree.target_seen()?.is_some_and(|(known, _)| known == session) {
+        if tree.target_seen()?.is_some_and(|seen| seen.session == session) {
             return Ok(());
         }
         let commit = self.target_commit(target).await?;
@@ -156,8 +156,8 @@ impl Repository {
         let session_run = |key: &str| key.rsplit_once('@').map_or("", |(run, _)| run).to_owned();
         let run = feature_run(attempt.run.as_str());
         let seen =
-            tree.target_seen()?.filter(|(session, _)| feature_run(&session_run(session)) == run);
-        let Some((_, from)) = seen else { return Ok(None) };
+            tree.target_seen()?.filter(|seen| feature_run(&session_run(&seen.session)) == run);
+        let Some(TargetSeen { commit: from, .. }) = seen else { return Ok(None) };
         let to = self.target_commit(target).await?;
         if from == to {
             return Ok(None);

@@ -16,16 +16,24 @@ const STUCK_TIMEOUT: Duration = Duration::from_mins(10);
 /// Each fetch can show more missing objects: a tree, then its entries.
 const ROUNDS: usize = 5;
 
-/// The number of objects of a branch that are not in a partial clone, and the remote that has them;
-/// `None`: all are there.
+/// Objects that are not in a partial clone.
+#[derive(Debug)]
+pub struct MissingObjects {
+    /// How many.
+    pub count: usize,
+    /// The remote that has them.
+    pub remote: String,
+}
+
+/// The objects of a branch that are not in a partial clone; `None`: all are there.
 pub async fn missing_objects(
     checkout: &Path,
     branch: &str,
-) -> Result<Option<(usize, String)>, Failure> {
+) -> Result<Option<MissingObjects>, Failure> {
     let promisors = promisors(checkout).await?;
     let Some(remote) = promisors.first() else { return Ok(None) };
-    let missing = missing(checkout, &branch_ref(branch)).await?.len();
-    Ok((missing > 0).then(|| (missing, remote.clone())))
+    let count = missing(checkout, &branch_ref(branch)).await?.len();
+    Ok((count > 0).then(|| MissingObjects { count, remote: remote.clone() }))
 }
 
 /// Fetches the objects of a branch that are not in a partial clone.

@@ -74,25 +74,29 @@ impl GitHandlers {
     }
 }
 
+/// The target after a rollback.
+struct MovedBack {
+    /// Its old commit.
+    from: String,
+    /// All commits that are undone.
+    undone: HashSet<String>,
+}
+
 impl Repository {
     pub(in crate::git) async fn roll_back(
         &self,
         input: &RollBackInput,
     ) -> Result<RolledBack, Failure> {
         let kept = rolled_back_ref(&input.at);
-        let (from, undone) = self.move_back(input, &kept).await?;
+        let MovedBack { from, undone } = self.move_back(input, &kept).await?;
         self.close_stranded(input, &undone).await?;
         let features = input.landed.iter().filter(|(_, commit)| undone.contains(*commit));
         let undone = features.map(|(id, _)| id.clone()).collect();
         Ok(RolledBack { from, kept, undone })
     }
 
-    /// Moves the target; returns its old commit and all commits that are undone.
-    async fn move_back(
-        &self,
-        input: &RollBackInput,
-        kept: &str,
-    ) -> Result<(String, HashSet<String>), Failure> {
+    /// Moves the target.
+    async fn move_back(&self, input: &RollBackInput, kept: &str) -> Result<MovedBack, Failure> {
         let _guard = self.exclusive().await;
         self.end_interrupted_moves().await?;
         let next = format!("{kept}-next");
@@ -109,7 +113,7 @@ impl Repository {
             }
         }
         self.drop_next_for(&next, &input.to).await?;
-        Ok((from, undone))
+        Ok(MovedBack { from, undone })
     }
 
     /// Moves the branch; returns the reason if it did not move. Longhaul's own files can be written

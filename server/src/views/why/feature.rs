@@ -169,7 +169,7 @@ fn dependencies(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec
         let Some(&known) = listed.get(last) else { continue };
         let state = view.state_of(known);
         if chain.len() > 1 && state != State::Waiting {
-            reasons.push(dependency(project, &chain, (last, state), view));
+            reasons.push(dependency(project, &chain, state, view));
             continue;
         }
         for next in view.missing_of(known) {
@@ -181,12 +181,9 @@ fn dependencies(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec
     reasons
 }
 
-fn dependency(
-    project: &RunId,
-    chain: &[&FeatureId],
-    (last, state): (&FeatureId, State),
-    view: &ProjectView,
-) -> Reason {
+/// The feature at the end of a chain of dependencies, and its state.
+fn dependency(project: &RunId, chain: &[&FeatureId], state: State, view: &ProjectView) -> Reason {
+    let last = chain[chain.len() - 1];
     let chain: Vec<String> = chain.iter().map(ToString::to_string).collect();
     let through = match &chain[1..chain.len() - 1] {
         [] => String::new(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_activities::git::{self, LockFile};
+use longhaul_activities::git::{self, LockFile, MissingObjects};
 use longhaul_activities::mcp;
 use longhaul_activities::process::Holder;
 use longhaul_activities::session::{Obstacle, preflight, settings_problem};
@@ -48,9 +48,8 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
 /// Objects that a run fetches before it begins.
 async fn partial_clone(root: &Path) -> Option<Finding> {
     let target = longhaul_activities::project::load(root).await.ok()?.target;
-    let (missing, remote) = git::missing_objects(root, &target).await.ok()??;
-    let what =
-        format!("{missing} objects of the files of `{target}` are not in this partial clone");
+    let MissingObjects { count, remote } = git::missing_objects(root, &target).await.ok()??;
+    let what = format!("{count} objects of the files of `{target}` are not in this partial clone");
     let advice = format!("`longhaul run` fetches them from `{remote}`, which must be reachable");
     Some(Finding::warning("partial clone", what, advice))
 }
