@@ -5,6 +5,7 @@ mod backlog;
 mod batch;
 mod examples;
 mod help;
+mod key_value;
 pub(crate) mod look;
 mod maintenance;
 mod rewind;

@@ -230,3 +230,29 @@ impl<A: Activity, H: Handler<A>> ErasedHandler for Erased<A, H> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Echo;
+
+    impl Activity for Echo {
+        const NAME: &'static str = "echo";
+        type Input = ();
+        type Output = ();
+    }
+
+    #[async_trait]
+    impl Handler<Self> for Echo {
+        async fn perform(&self, _input: (), _attempt: &Attempt) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "`echo` has two handlers")]
+    fn a_second_handler_is_refused() {
+        let _ = Handlers::new().with::<Echo>(Echo).with::<Echo>(Echo);
+    }
+}

@@ -91,7 +91,8 @@ impl Committer {
         outcome
     }
 
-    /// Waits for the group to write next, after all earlier ones; `None` after the last one.
+    /// Waits for the next group; the earlier ones are written. `None`: the committer is closed, and
+    /// nothing is left.
     pub(crate) fn next(&self) -> Option<Group> {
         let mut state = self.state();
         state.heads.caught_up();

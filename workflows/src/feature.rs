@@ -148,7 +148,13 @@ async fn integrate(
         let merge = work.merge(commit, at, lease);
         let (merged, tip) = match context.call::<MergeCandidate>(merge).await? {
             Merged::Candidate {
-                commit: merged, tip, worktree, same, put_back, outside, ..
+                commit: merged,
+                tip,
+                worktree,
+                same_as_work,
+                put_back,
+                outside,
+                ..
             } => {
                 work.note_outside(&outside);
                 if !put_back.is_empty() {
@@ -158,7 +164,7 @@ async fn integrate(
                     Candidate {
                         commit: merged,
                         worktree,
-                        same_as: same.then(|| commit.to_owned()),
+                        same_as: same_as_work.then(|| commit.to_owned()),
                     },
                     tip,
                 )

@@ -513,6 +513,8 @@ mod tests {
             failure.message.contains("exit status: 128: fatal: not a git repository"),
             "{failure}"
         );
+        let many = Git::at(dir.path()).args(["rev-parse"; SHOWN_ARGUMENTS]).arg("hidden");
+        assert!(many.shown().contains("rev-parse … in "), "{}", many.shown());
     }
 
     #[tokio::test]

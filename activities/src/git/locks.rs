@@ -90,3 +90,28 @@ impl Scope<'_> {
 fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> {
     std::fs::read_dir(directory).into_iter().flatten().flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::command::Git;
+
+    #[tokio::test]
+    async fn a_link_in_a_circle_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        Git::at(root.path()).args(["init", "--quiet"]).run().await.unwrap();
+        let refs = root.path().join(".git/refs");
+        std::os::unix::fs::symlink(&refs, refs.join("heads/circle")).unwrap();
+        std::fs::create_dir(refs.join("heads/longhaul")).unwrap();
+        for name in ["heads/main.lock", "heads/longhaul/login.lock"] {
+            std::fs::write(refs.join(name), "").unwrap();
+        }
+        let found = lock_files(root.path()).await.unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|lock| (lock.path.strip_prefix(&refs).unwrap(), lock.is_own_ref))
+            .collect();
+        let expected = [("heads/longhaul/login.lock", true), ("heads/main.lock", false)];
+        assert_eq!(found, expected.map(|(path, is_own)| (Path::new(path), is_own)));
+    }
+}

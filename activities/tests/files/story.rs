@@ -113,7 +113,7 @@ pub(crate) async fn land(world: &mut World) {
         tip: "c0".into(),
         worktree: "/w/.integrate".into(),
         files: vec!["src/form.rs".into()],
-        same: false,
+        same_as_work: false,
         put_back: Vec::new(),
         outside: Vec::new(),
     };

@@ -6,8 +6,9 @@ use chrono::{DateTime, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, ValueEnum};
 
+use super::key_value::key_value;
 use super::session::Session;
-use super::shared::{EventsOutput, ListOutput, key_value, span};
+use super::shared::{EventsOutput, ListOutput, span};
 use super::usage::Usage;
 use super::{OneRun, Output, Target};
 use longhaul_server::views::KINDS;

@@ -2,7 +2,7 @@
 
 use longhaul_server::ForkPoint;
 
-use super::shared::key_value;
+use super::key_value::key_value;
 use super::{OneRun, Output, ProjectScope, RequestArguments, Selection, Target};
 
 /// The runs of features to fork or restart.

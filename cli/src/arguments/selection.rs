@@ -5,7 +5,7 @@ use std::str::FromStr;
 use longhaul_server::views::KINDS;
 use longhaul_workflows::projection::State;
 
-use super::shared::key_value;
+use super::key_value::key_value;
 
 /// The heading of the options.
 pub(super) const SELECTION: &str = "Selection";

@@ -137,13 +137,6 @@ pub(super) fn span(text: &str) -> Option<TimeDelta> {
     }
 }
 
-/// Parses `KEY=VALUE`.
-pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
-    let (key, value) = pair.ok_or("write KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
-}
-
 /// Output formats of a list on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListOutput {

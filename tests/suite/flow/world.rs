@@ -484,5 +484,5 @@ pub(super) fn claimed(id: &str, check: &str) -> Feature {
 
 fn candidate(commit: String, tip: String, worktree: String) -> Merged {
     let (files, put_back, outside) = Default::default();
-    Merged::Candidate { commit, tip, worktree, files, same: false, put_back, outside }
+    Merged::Candidate { commit, tip, worktree, files, same_as_work: false, put_back, outside }
 }

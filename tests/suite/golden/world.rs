@@ -364,7 +364,7 @@ impl World {
             tip,
             worktree,
             files,
-            same: false,
+            same_as_work: false,
             put_back: Vec::new(),
             outside: Vec::new(),
         }

@@ -49,13 +49,13 @@ impl Repository {
         let worktree = shown(&self.tree(&integration(input.tree)).path);
         let MergedTree { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
-        let same = merged == self.tree_of(&input.commit).await?;
+        let same_as_work = merged == self.tree_of(&input.commit).await?;
         let candidate = |commit, files| Merged::Candidate {
             commit,
             tip: tip.clone(),
             worktree,
             files,
-            same,
+            same_as_work,
             put_back,
             outside,
         };
