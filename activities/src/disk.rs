@@ -98,12 +98,11 @@ fn sync_system_of(path: &Path) -> io::Result<()> {
     Ok(nix::unistd::syncfs(File::open(path)?)?)
 }
 
-/// Other systems sync all file systems or none, and do not report errors.
+/// Other systems sync all file systems or none, do not report errors, and may return earlier.
 #[cfg(not(target_os = "linux"))]
 fn sync_system_of(path: &Path) -> io::Result<()> {
-    drop(File::open(path)?);
     nix::unistd::sync();
-    Ok(())
+    File::open(path)?.sync_all()
 }
 
 #[cfg(test)]

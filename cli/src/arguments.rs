@@ -160,8 +160,8 @@ pub(crate) struct Run {
     pub(crate) take_over: bool,
     /// End as soon as nothing more can be done now, with exit code 3 and the next due time
     ///
-    /// For a scheduler that starts Longhaul again: at that time, or when a person has acted. What is
-    /// due within ten seconds is waited for.
+    /// For a scheduler that starts Longhaul again: at that time, or when a person has acted. What
+    /// is due within ten seconds is waited for.
     #[arg(long)]
     pub(crate) once: bool,
     /// End after this time: 90, 90s, 15m, 2h, 1d; the next `run` continues

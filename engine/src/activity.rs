@@ -28,8 +28,8 @@ pub trait Activity: Send + Sync + 'static {
 /// The implementation of an activity.
 #[async_trait]
 pub trait Handler<A: Activity>: Send + Sync + 'static {
-    /// Performs one attempt. Must end within 30 seconds after `attempt.cancelled()` resolves; then the
-    /// engine drops it.
+    /// Performs one attempt. Must end within 30 seconds after `attempt.cancelled()` resolves; then
+    /// the engine drops it.
     async fn perform(&self, input: A::Input, attempt: &Attempt) -> Result<A::Output, Failure>;
 
     /// Finds out whether a guarded attempt without a recorded end took effect.

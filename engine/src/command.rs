@@ -1,8 +1,8 @@
-//! The commands of [`Context`](crate::context::Context) as data: their fields, the parsing of their recorded events, and their
-//! digests.
+//! The commands of [`Context`](crate::context::Context) as data: their fields, the parsing of their
+//! recorded events, and their digests.
 //!
-//! A command has its own answer type, so an impossible answer cannot be expressed. Durations are not
-//! compared: a history holds the end time of a wait, and a later release may wait longer.
+//! A command has its own answer type, so an impossible answer cannot be expressed. Durations are
+//! not compared: a history holds the end time of a wait, and a later release may wait longer.
 
 mod calls;
 

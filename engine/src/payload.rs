@@ -1,4 +1,5 @@
-//! Data that crosses the [`Context`](crate::context::Context): JSON text, kept as bytes so that no engine has to understand it.
+//! Data that crosses the [`Context`](crate::context::Context): JSON text, kept as bytes so that no
+//! engine has to understand it.
 
 use std::sync::Arc;
 

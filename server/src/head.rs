@@ -101,6 +101,15 @@ impl RunHead {
             || self.has(|body| matches!(body, MessageBody::Terminate(_)))
     }
 
+    /// The unread order that ends it.
+    pub(crate) fn end_order(&self) -> Option<&'static str> {
+        self.mailbox.iter().find_map(|message| match message.body {
+            MessageBody::Cancel(_) => Some("cancel"),
+            MessageBody::Terminate(_) => Some("terminate"),
+            _ => None,
+        })
+    }
+
     /// Whether it is paused once it has taken its messages.
     pub(crate) fn is_held_by_pause(&self) -> bool {
         self.pause_order().unwrap_or(matches!(self.summary.status, Status::Paused(_)))

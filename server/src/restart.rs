@@ -60,7 +60,10 @@ impl Service {
             match self.output(&run).await? {
                 Some(FeatureOutcome::Passed { files, .. }) => known.files = files,
                 Some(FeatureOutcome::Blocked { .. }) => {}
-                None => known.called_done = self.called_done(&run).await?,
+                None => {
+                    known.ended_early = true;
+                    known.called_done = self.called_done(&run).await?;
+                }
             }
             runs.insert(id, known);
         }

@@ -122,6 +122,16 @@ impl Service {
         request: &RequestedBy,
         dry_run: bool,
     ) -> Result<Option<Delivered>, RequestError> {
+        let head = RunHead::of(&*self.store, run).await?;
+        if let Some(end) =
+            head.filter(|_| !summary.status.is_terminal()).and_then(|it| it.end_order())
+        {
+            // A resume behind it would be lost with the run.
+            return Err(RequestError::held(format!(
+                "run {run} has an unread request to {end}: `longhaul run` follows it, then \
+                 `longhaul resume {run}` continues the feature"
+            )));
+        }
         match &summary.status {
             Status::Paused(_) => Ok(None),
             Status::Parked(effect) => Err(RequestError::held(format!(

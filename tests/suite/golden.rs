@@ -1,10 +1,10 @@
 //! Histories of the past: the workflows of today must decide as those did that recorded them.
 //!
 //! `tests/histories/*.jsonl` were recorded from the real workflows in a world of scripted
-//! activities. From the first release on, a change of a workflow that makes one of them diverge stops
-//! such runs of users half-way: put it behind [`version`](longhaul_engine::Context::version).
-//! `LONGHAUL_RECORD=1 cargo test -p longhaul-tests --test suite golden` records them anew: then only
-//! for a story that is new, until then after each change; nothing else ever writes them.
+//! activities. From the first release on, a change of a workflow that makes one of them diverge
+//! stops such runs of users half-way: put it behind [`version`](longhaul_engine::Context::version).
+//! `LONGHAUL_RECORD=1 cargo test -p longhaul-tests --test suite golden` records them anew: then
+//! only for a story that is new, until then after each change; nothing else ever writes them.
 
 mod batch;
 mod outage;

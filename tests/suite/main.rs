@@ -22,6 +22,7 @@ mod golden;
 mod held_out;
 mod hosted;
 mod import;
+mod interrupted;
 mod kill;
 mod known_agents;
 mod locks;

@@ -1,5 +1,7 @@
 //! Agents that reach for what is not theirs: kept out, refused, and told of.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use longhaul_activities::process::available;
@@ -87,6 +89,44 @@ fn a_required_sandbox_that_is_not_there_is_an_error_of_this_machine() {
     } else {
         world.run().exits(4).says("this machine offers none");
     }
+}
+
+/// `bwrap` as it is on this machine, until the file `broken` is there.
+const BREAKABLE: &str = "#!/bin/sh
+[ -e 'PLACE/broken' ] && { echo 'bwrap: no permissions to create a new namespace' >&2; exit 1; }
+exec 'BWRAP' \"$@\"
+";
+
+#[test]
+fn a_required_sandbox_that_stops_working_is_waited_for() {
+    let Ok(bwrap) = &available().bubblewrap else {
+        eprintln!("not tried: {}", available().lacks());
+        return;
+    };
+    let mut world = with_agent("", "sandbox = \"required\"\n");
+    let place = world.project.place();
+    let script = BREAKABLE
+        .replace("PLACE", place.to_str().unwrap())
+        .replace("BWRAP", bwrap.to_str().unwrap());
+    let bin = place.join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::write(bin.join("bwrap"), script).unwrap();
+    std::fs::set_permissions(bin.join("bwrap"), Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    world.longhaul = world.longhaul.with("PATH", &path);
+
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    std::fs::write(place.join("broken"), "").unwrap();
+    world.project.let_go("parser");
+    until("it waits", || {
+        let cause = world.json("status .")["features"][0]["machine"].clone();
+        cause.as_str().is_some_and(|cause| cause.contains("no permissions to create"))
+    });
+    std::fs::remove_file(place.join("broken")).unwrap();
+    run.exits(0);
+    assert_eq!(world.project.marks().len(), 1, "one session");
 }
 
 #[track_caller]

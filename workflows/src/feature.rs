@@ -24,6 +24,7 @@ mod work;
 use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
+use crate::backlog::Check;
 use crate::contracts::{
     ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup,
 };
@@ -83,9 +84,16 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         target: work.target(),
         feature: work.id(),
         called_done: work.input.called_done,
+        may_have_landed: work.input.may_have_landed,
     };
     let worktree = context.call::<OpenWorktree>(open).await?;
     work.take_worktree(&worktree);
+    if let Some(landed) = worktree.landed
+        && let Some(confirmed) = claim::judge(context, work).await?
+    {
+        work.files = landed.files;
+        return Ok(work.passed(Landing { commit: landed.commit, ..confirmed }));
+    }
     if worktree.has_work {
         tree::refresh(context, work).await?;
     }
@@ -134,6 +142,8 @@ struct Candidate {
     worktree: String,
     /// The sealed commit, if its content is the same apart from the mark in the list.
     same_as: Option<String>,
+    /// Checks that the target names, and the run may not know.
+    edited_checks: Vec<Check>,
 }
 
 /// Merges, checks the merged result and lands it; `None` if it returns to the agent.
@@ -154,6 +164,7 @@ async fn integrate(
                 same_as_work,
                 put_back,
                 outside,
+                edited_checks,
                 ..
             } => {
                 work.note_outside(&outside);
@@ -165,6 +176,7 @@ async fn integrate(
                         commit: merged,
                         worktree,
                         same_as: same_as_work.then(|| commit.to_owned()),
+                        edited_checks,
                     },
                     tip,
                 )
@@ -196,17 +208,18 @@ async fn failed_when_merged(
     lease: &MergeLease,
     merged: &Candidate,
 ) -> Result<Option<Evidence>, Stop> {
-    let Candidate { commit, worktree, same_as } = merged;
+    let Candidate { commit, worktree, same_as, edited_checks } = merged;
+    let gates = |worktree: &str| work.merged_gates(worktree, commit, lease, edited_checks);
     let checks = if same_as.is_some() && !work.input.settings.merge.repeat_gates {
         // The gates of the work go on with those of other features.
         let same_as = same_as.clone();
-        ChecksInput { same_as, ..work.merged_gates(&work.worktree, commit, lease) }
+        ChecksInput { same_as, ..gates(&work.worktree) }
     } else {
         let setup = context.call::<RunSetup>(work.merged_setup(worktree, commit)).await?;
         if let Some(failed) = setup.failed() {
             return Ok(Some(failed.clone()));
         }
-        work.merged_gates(worktree, commit, lease)
+        gates(worktree)
     };
     let checks = notice::checks(context, work, checks).await?;
     Ok(checks.failed().cloned())

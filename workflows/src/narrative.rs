@@ -26,7 +26,8 @@ pub use crate::text::{clock, counted, short};
 const PREVIEW: usize = 80;
 
 /// The kind of an entry, as named in `history.json` and `claude-progress.txt`. Scripts read the
-/// names, so they are frozen from the first release on. A [`Kind::Detail`] is shown in the history of its run only.
+/// names, so they are frozen from the first release on. A [`Kind::Detail`] is shown in the history
+/// of its run only.
 #[expect(missing_docs, reason = "the names say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -69,8 +69,9 @@ pub mod signal {
     pub const BLOCK: &str = "block";
     /// Retry a blocked feature; content: its id.
     pub const UNBLOCK: &str = "unblock";
-    /// The last session of a feature called its work done, but the run of the feature was terminated
-    /// before it received that; content: the id of the feature. It comes before `unblock`.
+    /// The last session of a feature called its work done, but the run of the feature was
+    /// terminated before it received that; content: the id of the feature. It comes before
+    /// `unblock`.
     pub const CALLED_DONE: &str = "called_done";
     /// Feature runs are held: paused, parked, stuck. Content: [`HeldRuns`](super::Held), all of
     /// them. Only the merge order depends on it.
@@ -226,6 +227,7 @@ impl ProjectRun {
             claimed: self.is_claimed(feature),
             anew: self.replaces_earlier(feature),
             called_done: self.records.get(feature).is_some_and(|record| record.called_done),
+            may_have_landed: self.records.get(feature).is_some_and(|known| known.may_have_landed),
             used: self.records.get(feature).map(|record| record.used).unwrap_or_default(),
         })
     }

@@ -30,8 +30,8 @@ pub(super) struct Fold {
     pub(super) history: Timeline<HistoryItem>,
     /// Lines of the session log.
     pub(super) log: Timeline<String>,
-    /// The time of the last event of the project or a feature. Those of sessions do not count: each turn
-    /// of the built-in agent would change all files.
+    /// The time of the last event of the project or a feature. Those of sessions do not count: each
+    /// turn of the built-in agent would change all files.
     pub(super) last_at: Option<DateTime<Utc>>,
     /// The index of each session in its run, in the order in which they started.
     numbers: BTreeMap<SessionKey, usize>,

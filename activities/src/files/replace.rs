@@ -16,7 +16,8 @@ pub(crate) enum Durability {
     Synced,
 }
 
-/// Replaces a file; its directory must exist. A symbolic link at the path is replaced, not followed.
+/// Replaces a file; its directory must exist. A symbolic link at the path is replaced, not
+/// followed.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(directory)?;

@@ -43,7 +43,6 @@ use longhaul_workflows::contracts::{
 
 pub use command::belong_to;
 pub use damage::{Damage, find_damage, repair};
-pub use landing::landed::LandedWork;
 pub use landing::waiting::is_work_waiting;
 pub use locks::{LockFile, lock_files};
 pub use names::feature_run;

@@ -44,8 +44,8 @@ pub(super) fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
-/// The branch of a feature. A feature called `next` must not get the branch of finished work, in any
-/// case: some file systems do not tell `Next` from `next`.
+/// The branch of a feature. A feature called `next` must not get the branch of finished work, in
+/// any case: some file systems do not tell `Next` from `next`.
 pub(super) fn branch(feature: &FeatureId) -> String {
     if format!("{OWN_BRANCHES}{}", feature.folded()) == NEXT {
         // Unique: `%` is not valid in a feature id.

@@ -83,6 +83,7 @@ impl SessionHandler {
             target: input.target.clone(),
             feature: input.feature.id.clone(),
             called_done: false,
+            may_have_landed: false,
         };
         Ok(self.setup.git.reopen_worktree(&open, attempt).await?.rescued)
     }

@@ -28,8 +28,8 @@ pub(super) async fn copy_in(tree: &WorkTree, root: &Path) -> Result<(), Failure>
     })
 }
 
-/// Replaces the file by rename, so that an agent's link at its path is not followed. Permissions that
-/// an agent took away are given back.
+/// Replaces the file by rename, so that an agent's link at its path is not followed. Permissions
+/// that an agent took away are given back.
 fn write(content: &[u8], worktree: &Path) -> io::Result<()> {
     let file = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(worktree)?;
     std::fs::write(file.path(), content)?;

@@ -36,12 +36,14 @@ pub(crate) async fn prepare(world: &mut World) {
         head: "c0".into(),
         rescued: None,
         has_work: false,
+        landed: None,
     };
     let open = OpenInput {
         project: project(),
         target: "main".into(),
         feature: id("login"),
         called_done: false,
+        may_have_landed: false,
     };
     world.completed::<OpenWorktree>(RUN, &open, &worktree).await;
     let setup = SetupInput {
@@ -116,6 +118,7 @@ pub(crate) async fn land(world: &mut World) {
         same_as_work: false,
         put_back: Vec::new(),
         outside: Vec::new(),
+        edited_checks: Vec::new(),
     };
     world.completed::<MergeCandidate>(RUN, &merge, &candidate).await;
     checks(world, "c4", &[evidence("unit", 0, "")]).await;

@@ -1,7 +1,7 @@
 //! The repository shows which run landed, whatever the log holds.
 
-use longhaul_activities::git::LandedWork;
 use longhaul_engine::RunId;
+use longhaul_workflows::contracts::LandedWork;
 use longhaul_workflows::contracts::{MergeStyle, Merged};
 
 use crate::support::{World, commit, id, run, write};

@@ -129,6 +129,7 @@ impl World {
             target: "main".into(),
             feature: id(feature),
             called_done: false,
+            may_have_landed: false,
         };
         perform::<OpenWorktree>(&self.git, input, &attempt(feature, command)).await
     }

@@ -55,6 +55,7 @@ impl World {
             target: "main".into(),
             feature: login(),
             called_done: false,
+            may_have_landed: false,
         };
         let opened = Handler::<OpenWorktree>::perform(&self.git, input, &attempt("shop/login", 0))
             .await

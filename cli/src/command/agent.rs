@@ -52,9 +52,16 @@ async fn continue_feature(data_dir: &Path, dir: &Path, feature: &FeatureId) -> R
     let Some(client) = Client::reach(data_dir, term::notice).await? else { return Ok(()) };
     let project = Project::at(dir).await?.id;
     let status = super::call(&client, ProjectStatus { project, list: None }).await?;
-    let features = status.map(|status| status.features).unwrap_or_default();
+    let Some(status) = status else { return Ok(()) };
+    let is_closed = status.is_over;
+    let features = status.features;
     let line = features.into_iter().find(|line| line.id == feature.as_str());
-    let halted = [State::Blocked, State::Failed, State::Cancelled, State::Paused];
+    // A closed project begins again, with all features that are not blocked.
+    let halted: &[State] = if is_closed {
+        &[State::Blocked]
+    } else {
+        &[State::Blocked, State::Failed, State::Cancelled, State::Paused]
+    };
     if let Some(target) =
         line.filter(|line| halted.contains(&line.status)).and_then(|line| line.run)
     {

@@ -1,5 +1,5 @@
-//! One activation of a run: its `Context`, over replay and the log. It ends when the run ends, leaves
-//! memory, or is stuck; all durable state is in the log.
+//! One activation of a run: its `Context`, over replay and the log. It ends when the run ends,
+//! leaves memory, or is stuck; all durable state is in the log.
 
 use std::sync::Arc;
 

@@ -63,7 +63,8 @@ impl Activation {
         Ok(Some(received))
     }
 
-    /// Records a wait again that a pause interrupted: until then, the resumed run counts as running.
+    /// Records a wait again that a pause interrupted: until then, the resumed run counts as
+    /// running.
     async fn record_wait(&mut self, wait: impl Fn() -> EventKind) -> Result<(), Stop> {
         if self.summary.status == Status::Running {
             self.commit(vec![wait()], |_| ()).await?;

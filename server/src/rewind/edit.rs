@@ -125,6 +125,7 @@ mod tests {
             claimed: false,
             anew: false,
             called_done: false,
+            may_have_landed: false,
             used: longhaul_workflows::resources::Resources::default(),
         }
     }

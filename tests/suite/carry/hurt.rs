@@ -1,4 +1,5 @@
-//! Checking logs that are damaged: each damage is named, nothing panics, and what can be repaired is.
+//! Checking logs that are damaged: each damage is named, nothing panics, and what can be repaired
+//! is.
 
 use std::fs;
 use std::path::PathBuf;

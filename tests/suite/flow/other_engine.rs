@@ -1,5 +1,5 @@
-//! An engine outside of the engine crate: workflows and handlers need a `Context`, the registries and
-//! an attempt, and nothing of the embedded engine. It has no log; a distributed engine would
+//! An engine outside of the engine crate: workflows and handlers need a `Context`, the registries
+//! and an attempt, and nothing of the embedded engine. It has no log; a distributed engine would
 //! journal the commands instead.
 
 use std::collections::{BTreeMap, HashMap};

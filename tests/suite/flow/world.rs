@@ -297,7 +297,14 @@ impl World {
                         state.branches.entry(input.feature.to_string()).or_insert(target).clone();
                     let path = format!("/w/{}", input.feature);
                     let has_work = !state.words(&head).is_subset(&state.words(&state.target));
-                    Ok(Worktree { path, branch: String::new(), head, rescued: None, has_work })
+                    Ok(Worktree {
+                        path,
+                        branch: String::new(),
+                        head,
+                        rescued: None,
+                        has_work,
+                        landed: None,
+                    })
                 },
             ))
             .with::<RefreshWorktree>(self.does::<RefreshWorktree, _, _>(
@@ -484,5 +491,14 @@ pub(super) fn claimed(id: &str, check: &str) -> Feature {
 
 fn candidate(commit: String, tip: String, worktree: String) -> Merged {
     let (files, put_back, outside) = Default::default();
-    Merged::Candidate { commit, tip, worktree, files, same_as_work: false, put_back, outside }
+    Merged::Candidate {
+        commit,
+        tip,
+        worktree,
+        files,
+        same_as_work: false,
+        put_back,
+        outside,
+        edited_checks: Vec::new(),
+    }
 }

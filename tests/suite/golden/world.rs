@@ -245,6 +245,7 @@ impl World {
             head: self.tip(),
             rescued: None,
             has_work: false,
+            landed: None,
         }
     }
 
@@ -367,6 +368,7 @@ impl World {
             same_as_work: false,
             put_back: Vec::new(),
             outside: Vec::new(),
+            edited_checks: Vec::new(),
         }
     }
 

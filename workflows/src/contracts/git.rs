@@ -6,7 +6,7 @@
 use longhaul_engine::{Effect, Policy};
 use serde::{Deserialize, Serialize};
 
-use crate::backlog::FeatureId;
+use crate::backlog::{Check, FeatureId};
 use crate::settings::MergeStyle;
 
 use super::{OutsideChange, ProjectRef, git_policy};
@@ -34,6 +34,18 @@ pub struct OpenInput {
     /// Whether the last session called its work done: its uncommitted files belong to the work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub called_done: bool,
+    /// Whether an earlier run may have landed the feature: it ended before its outcome was known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_have_landed: bool,
+}
+
+/// The work of a run that is on the target or on `longhaul/next`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandedWork {
+    /// The commit that landed.
+    pub commit: String,
+    /// The files that it changed, relative to the root.
+    pub files: Vec<String>,
 }
 
 /// Output of [`OpenWorktree`].
@@ -50,6 +62,9 @@ pub struct Worktree {
     /// Whether the branch has commits that are not in the tip.
     #[serde(default)]
     pub has_work: bool,
+    /// The work that an earlier run has landed, if the input asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<LandedWork>,
 }
 
 activity! {
@@ -239,6 +254,10 @@ pub enum Merged {
         /// Branches moved by other programs.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         outside: Vec<OutsideChange>,
+        /// The checks of the feature and the gates at the tip, if a commit edited the list or the
+        /// settings after the base of the work. The run may not know of that edit yet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        edited_checks: Vec<Check>,
     },
     /// It conflicts.
     Conflict {

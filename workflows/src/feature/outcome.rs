@@ -43,6 +43,10 @@ pub struct FeatureInput {
     /// a session is paid. For unfinished work, passing gates may prove too little.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub called_done: bool,
+    /// Whether an earlier run ended before its outcome was known: then its commit is looked for on
+    /// the target before a session is paid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_have_landed: bool,
     /// The resources used by earlier runs that this one continues.
     #[serde(default, skip_serializing_if = "Resources::is_zero")]
     pub used: Resources,

@@ -167,7 +167,7 @@ impl Work {
         commit: &str,
         lease: &MergeLease,
     ) -> ChecksInput {
-        ChecksInput { repeat: true, ..self.merged_gates(worktree, commit, lease) }
+        ChecksInput { repeat: true, ..self.merged_gates(worktree, commit, lease, &[]) }
     }
 
     /// The gates on the merged result: the feature's own, the baseline, and those of finished
@@ -177,8 +177,10 @@ impl Work {
         worktree: &str,
         commit: &str,
         lease: &MergeLease,
+        edited: &[Check],
     ) -> ChecksInput {
         let mut checks = self.own_checks();
+        add(&mut checks, edited);
         add(&mut checks, &self.input.settings.baseline);
         add(&mut checks, &lease.regression);
         self.checks(worktree, commit, checks)

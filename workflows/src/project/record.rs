@@ -32,6 +32,9 @@ pub(super) struct Record {
     /// An agent called its work done, but the work has not landed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) called_done: bool,
+    /// Its last run ended before its outcome was known, so the work may have landed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) may_have_landed: bool,
     /// A dependency that was invalidated after this feature passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invalidated: Option<FeatureId>,

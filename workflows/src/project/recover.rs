@@ -22,6 +22,8 @@ pub struct FeatureRuns {
     pub files: Vec<String>,
     /// Whether its last session ended and called the work done.
     pub called_done: bool,
+    /// Whether the last one ended without an outcome.
+    pub ended_early: bool,
 }
 
 impl ProjectInput {
@@ -79,6 +81,8 @@ fn recovered(view: FeatureView, runs: FeatureRuns) -> Record {
         claimed: view.claimed,
         // The run may not have read the end of its session before it was terminated.
         called_done: view.called_done || (is_open && runs.called_done),
+        // Its outcome may not have been read, and its landing not have been recorded.
+        may_have_landed: is_open || runs.ended_early,
         files: runs.files,
         invalidated: view.invalidated,
         findings: view.findings,

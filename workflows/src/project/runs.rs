@@ -111,6 +111,8 @@ impl ProjectRun {
         self.record(feature).used += current.map(|current| current.used).unwrap_or_default();
         self.queue.leave(feature);
         self.changed.insert(feature.clone());
+        let record = self.record(feature);
+        record.may_have_landed |= !matches!(outcome, Outcome::Completed(_));
         let result = match outcome {
             Outcome::Completed(output) => {
                 output.read::<FeatureOutcome>().map_err(|error| error.to_string())
@@ -141,6 +143,8 @@ impl ProjectRun {
                 self.block_if_in_progress(feature, reason);
                 let record = self.record(feature);
                 (record.over_limit, record.unready) = (over_limit, unready);
+                // The failed step may have come after the landing.
+                record.may_have_landed |= unready;
             }
             Err(reason) => self.block_if_in_progress(feature, reason),
         }
@@ -178,7 +182,7 @@ impl ProjectRun {
         record.used = Resources::default();
         record.claimed = !is_for_these;
         record.invalidated = None;
-        record.called_done = false;
+        (record.called_done, record.may_have_landed) = (false, false);
         if !files.is_empty() {
             record.files = files;
         }

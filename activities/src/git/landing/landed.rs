@@ -3,22 +3,13 @@
 
 use longhaul_engine::{Failure, RunId};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::contracts::ProjectRef;
+use longhaul_workflows::contracts::{LandedWork, ProjectRef};
 
 use crate::git::GitHandlers;
 use crate::git::files;
 use crate::git::message::{is_of, run_line};
 use crate::git::names::{NEXT, branch_ref, feature_ref};
 use crate::git::objects::refs::Repository;
-
-/// The work of a run that is on the target or on `longhaul/next`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LandedWork {
-    /// The commit that landed.
-    pub commit: String,
-    /// The files that it changed, relative to the root.
-    pub files: Vec<String>,
-}
 
 impl GitHandlers {
     /// The commit by which a run landed a feature, if any. `may_be`: the run may have begun before
@@ -38,19 +29,45 @@ impl GitHandlers {
         if !may_be && repository.commit_of(&feature_ref(run)).await?.is_none() {
             return Ok(None);
         }
-        let mut tips = Vec::new();
-        for branch in [target, NEXT] {
-            tips.extend(repository.commit_of(&branch_ref(branch)).await?);
-        }
-        let Some(commit) = repository.landing(&tips, None, feature, run).await? else {
-            return Ok(None);
-        };
-        let files = repository.changed_files(&format!("{commit}^"), &commit).await?;
-        Ok(Some(LandedWork { commit, files }))
+        repository.landed_work(target, feature, run).await
     }
 }
 
 impl Repository {
+    /// The work that one of the runs of a feature before this one has landed.
+    pub(in crate::git) async fn landed_before(
+        &self,
+        target: &str,
+        feature: &FeatureId,
+        run: &RunId,
+    ) -> Result<Option<LandedWork>, Failure> {
+        let Some((runs, number)) = run.as_str().rsplit_once('/') else { return Ok(None) };
+        for earlier in (1..number.parse().unwrap_or(1_u32)).rev() {
+            let Ok(earlier) = RunId::new(format!("{runs}/{earlier}")) else { continue };
+            if let Some(landed) = self.landed_work(target, feature, &earlier).await? {
+                return Ok(Some(landed));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn landed_work(
+        &self,
+        target: &str,
+        feature: &FeatureId,
+        run: &RunId,
+    ) -> Result<Option<LandedWork>, Failure> {
+        let mut tips = Vec::new();
+        for branch in [target, NEXT] {
+            tips.extend(self.commit_of(&branch_ref(branch)).await?);
+        }
+        let Some(commit) = self.landing(&tips, None, feature, run).await? else {
+            return Ok(None);
+        };
+        let files = self.changed_files(&format!("{commit}^"), &commit).await?;
+        Ok(Some(LandedWork { commit, files }))
+    }
+
     /// The commit by which a run landed a feature, among the first-parent ancestors of the tips
     /// that are not in `without`.
     ///

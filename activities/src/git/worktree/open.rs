@@ -58,7 +58,12 @@ impl Repository {
         self.remember_base(&tree, &head, &tip).await?;
         let rescued = self.commit_of(&rescue).await?.map(|_| rescue);
         let has_work = head != tip && !self.is_ancestor(&head, &tip).await?;
-        Ok(Worktree { path: shown(&tree.path), branch, head, rescued, has_work })
+        let landed = if input.may_have_landed {
+            self.landed_before(&input.target, &input.feature, &attempt.run).await?
+        } else {
+            None
+        };
+        Ok(Worktree { path: shown(&tree.path), branch, head, rescued, has_work, landed })
     }
 
     /// Adds the uncommitted files of a session that had ended to the branch.

@@ -14,8 +14,8 @@ use super::junit::AllFacts;
 use super::settled::SettledBatch;
 use super::{BatchRequest, Changes, junit, submit};
 
-/// Submits a batch and waits for it; with the results of its features for a report, if `collect_results`.
-/// `None` if this process is requested to end.
+/// Submits a batch and waits for it; with the results of its features for a report, if
+/// `collect_results`. `None` if this process is requested to end.
 pub(super) async fn until_done(
     data_dir: &Path,
     limits: &AtOnce,

@@ -1,0 +1,134 @@
+//! Runs that end while their work lands: the target branch decides what is paid again.
+
+use std::time::Duration;
+
+use longhaul_tests::command::Running;
+use longhaul_tests::project::plain;
+use longhaul_tests::wait::until;
+
+use crate::world::World;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// An agent whose work takes git some time to check out.
+fn with_many_files() -> World {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let agent = world.project.read("agent.sh");
+    let body = agent.strip_prefix("#!/bin/sh\n").unwrap();
+    let many = "mkdir -p many; for n in $(seq 3000); do echo $n >many/$n; done";
+    world.project.write("agent.sh", &format!("#!/bin/sh\n{many}\n{body}"));
+    world.project.commit("An agent that writes many files");
+    world
+}
+
+/// A run whose work begins to appear in the user's checkout.
+fn that_lands(world: &World) -> Running {
+    let run = world.begin();
+    until("its files appear", || world.project.root().join("many").exists());
+    run
+}
+
+/// The work has landed once, and one session was paid.
+#[track_caller]
+fn check_landed_once(world: &World, orders: &[&str]) {
+    assert_eq!(world.project.marks().len(), 1, "{orders:?}: one session");
+    let commits = world.project.git(&["log", "--format=%s", "main"]);
+    let landings = commits.lines().filter(|subject| *subject == "Feature parser").count();
+    assert_eq!(landings, 1, "{orders:?}: {commits}");
+    assert_eq!(world.project.landed("main"), ["parser"]);
+}
+
+/// A killed run, orders at rest, and a run after them.
+#[track_caller]
+fn check_after_kill(orders: &[&str]) {
+    let world = with_many_files();
+    that_lands(&world).kill();
+    for order in orders {
+        let said = world.call(order);
+        assert!([0, 1, 3].contains(&said.code()), "{order}: {}", said.talk);
+    }
+    world.run().exits(0);
+    check_landed_once(&world, orders);
+}
+
+#[test]
+fn a_cancelled_project_does_not_pay_again_for_what_was_landing_when_it_was_killed() {
+    check_after_kill(&["cancel ."]);
+}
+
+#[test]
+fn a_terminated_project_does_not_pay_again_for_what_was_landing_when_it_was_killed() {
+    check_after_kill(&["terminate ."]);
+}
+
+#[test]
+fn a_cancelled_feature_does_not_pay_again_for_what_was_landing_when_it_was_killed() {
+    check_after_kill(&["cancel parser", "run .", "resume parser"]);
+}
+
+#[test]
+fn a_feature_that_is_terminated_while_it_lands_does_not_pay_again() {
+    let world = with_many_files();
+    let mut run = that_lands(&world);
+    world.call("terminate parser");
+    run.wait_for(PATIENCE).expect("it ends");
+    world.call("resume parser");
+    world.run().exits(0);
+    check_landed_once(&world, &["terminate"]);
+}
+
+#[test]
+fn a_check_that_was_committed_before_the_landing_runs_before_it() {
+    let settings =
+        "[project]\nparallel = 1\n[merge]\napproval = true\n[limits]\nfailed_gates = 1\n";
+    for edit in ["list", "settings"] {
+        let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, settings);
+        world.run().exits(3);
+        if edit == "list" {
+            let list = world.project.read("feature_list.json");
+            let edited = list.replacen("\"checks\": [", "\"checks\": [\"test -f nothere\", ", 1);
+            assert_ne!(list, edited, "{list}");
+            world.project.write("feature_list.json", &edited);
+        } else {
+            let text = world.project.read("longhaul.toml");
+            let gate = "\n[[gate]]\nname = \"new\"\nrun = \"test -f nothere\"\n";
+            world.project.write("longhaul.toml", &(text + gate));
+        }
+        world.project.commit("Ask for more");
+        world.call("approve parser").exits(0);
+        world.run();
+        assert_eq!(world.project.landed("main"), [""; 0], "{edit}");
+    }
+}
+
+#[test]
+fn a_resume_behind_an_order_that_ends_the_run_is_refused() {
+    for order in ["cancel", "terminate"] {
+        let world = World::new(&[plain("parser", &[], 1)], 0.0);
+        world.project.hold("parser");
+        let mut run = world.begin();
+        world.project.until_at_work("parser");
+        world.call("pause parser").exits(0);
+        world.project.let_go("parser");
+        run.exits(3);
+        world.call(&format!("{order} parser")).exits(0);
+        world.call("resume parser").exits(3).says(&format!("unread request to {order}"));
+        world.run().exits(3);
+        world.call("resume parser").exits(0);
+        world.run().exits(0);
+        assert_eq!(world.project.marks().len(), 1, "{order}: one session");
+    }
+}
+
+#[test]
+fn a_feature_of_a_terminated_project_is_orchestrated() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0);
+    world.project.hold("parser");
+    let mut run = world.begin();
+    world.project.until_at_work("parser");
+    world.call("terminate .").exits(0);
+    run.wait_for(PATIENCE).expect("it ends");
+    world.project.let_go("parser");
+    world.call("agent orchestrate parser --dir .").exits(0);
+    assert_eq!(world.project.landed("main"), ["parser"]);
+}
