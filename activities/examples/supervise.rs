@@ -29,7 +29,7 @@ fn own(args: &[OsString]) -> ExitCode {
         name: "script".into(),
         program: "sh".into(),
         args: vec!["-c".into(), script.clone()],
-        folder: data_dir.into(),
+        directory: data_dir.into(),
         env: Environment::chosen(&passed),
         input: None,
         sandbox: None,

@@ -24,6 +24,12 @@ use crate::process::{Environment, Fifo, Limits, Spec, logs_of};
 
 use output::output;
 
+/// The result of a tool.
+pub(crate) struct ToolResult {
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
 /// The timeout of one exchange.
 const TIMEOUT: Duration = Duration::from_mins(10);
 /// The time in which a server has to end once its input is closed.
@@ -91,16 +97,17 @@ impl Host<'_> {
         Ok(specs)
     }
 
-    /// Calls a tool; returns its text, and whether it failed.
+    /// Calls a tool.
     pub(crate) async fn call(
         &self,
         tool: &McpTool,
         arguments: JsonObject,
-    ) -> Result<(String, bool), Failure> {
+    ) -> Result<ToolResult, Failure> {
         let params = CallToolRequestParams::new(tool.name.clone()).with_arguments(arguments);
         let call = async move |client: &Client| client.call_tool(params).await;
         let result = self.exchange(&tool.server, call).await?;
-        Ok((text(&result), result.is_error.unwrap_or_default()))
+        let is_error = result.is_error.unwrap_or_default();
+        Ok(ToolResult { text: text(&result), is_error })
     }
 
     /// Starts a server, speaks to it, and ends it.
@@ -176,7 +183,7 @@ impl Host<'_> {
             name: name.into(),
             program,
             args: args.iter().map(Into::into).collect(),
-            folder: self.tree.into(),
+            directory: self.tree.into(),
             env: self.env.clone(),
             input: Some(fifo.path()),
             sandbox,

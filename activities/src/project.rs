@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use longhaul_backlog::{FeatureList, tasks_md};
 use longhaul_engine::{Attempt, Failure, Handler};
+use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
 use longhaul_workflows::settings::Settings;
 
@@ -88,10 +89,10 @@ async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
     let own_root = root.to_owned();
     let read = tokio::task::spawn_blocking(move || {
         let settings = settings(&own_root)?;
-        let found = features(&own_root, &settings)?;
-        Ok::<_, Failure>((settings, found))
+        let list = find_list(&own_root, &settings)?;
+        Ok::<_, Failure>((settings, list))
     });
-    let (settings, (list_file, features, notes)) = match read.await {
+    let (settings, list) = match read.await {
         Ok(read) => read?,
         Err(error) => return Err(Failure::retryable(format!("the project was not read: {error}"))),
     };
@@ -100,16 +101,22 @@ async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
         None => git::branch_of(root).await?,
     };
     git::refuse_own_branch(&target)?;
+    let FoundList { file: list_file, features, notes } = list;
     Ok(LoadedBacklog { features, settings, target, list_file, notes, lost: Vec::new(), tip: None })
 }
 
 /// The failure code for a missing feature list.
 pub const NO_LIST: &str = "no_list";
 
-fn features(
-    root: &Path,
-    settings: &Settings,
-) -> Result<(String, Vec<longhaul_workflows::backlog::Feature>, Vec<String>), Failure> {
+/// The list of a project.
+struct FoundList {
+    /// Its file, relative to the root.
+    file: String,
+    features: Vec<Feature>,
+    notes: Vec<String>,
+}
+
+fn find_list(root: &Path, settings: &Settings) -> Result<FoundList, Failure> {
     let wrong = |file: &str, error: &dyn std::fmt::Display| {
         Failure::terminal(format!("{}: {error}", root.join(file).display()))
     };
@@ -120,12 +127,14 @@ fn features(
         if let Some(content) = content {
             let list = FeatureList::from_bytes(&content).map_err(|error| wrong(file, &error))?;
             let notes = list.notes().to_vec();
-            return Ok((file.to_owned(), list.into_features(), notes));
+            let file = file.to_owned();
+            return Ok(FoundList { file, features: list.into_features(), notes });
         }
     }
     if let Some(text) = read(root, TASKS_FILE, LONGEST)? {
         let tasks = tasks_md::read_tasks(&text).map_err(|error| wrong(TASKS_FILE, &error))?;
-        return Ok((settings.project.list.clone(), tasks.features, tasks.notes));
+        let file = settings.project.list.clone();
+        return Ok(FoundList { file, features: tasks.features, notes: tasks.notes });
     }
     let list = &settings.project.list;
     let root = root.display();

@@ -72,7 +72,7 @@ fn entries(list: &FeatureList) -> Vec<(&Feature, Map<String, Value>)> {
 /// The same for a tool that trusts the status: a claim is exported as open, with the claim in a
 /// separate key.
 fn entries_without_claims(list: &FeatureList) -> Vec<(Feature, Map<String, Value>)> {
-    let told = entries(list).into_iter().map(|(feature, mut extra)| {
+    let marked = entries(list).into_iter().map(|(feature, mut extra)| {
         let mut feature = feature.clone();
         if feature.status == FeatureStatus::Completed && !feature.passes {
             feature.status = FeatureStatus::Pending;
@@ -80,7 +80,7 @@ fn entries_without_claims(list: &FeatureList) -> Vec<(Feature, Map<String, Value
         }
         (feature, extra)
     });
-    told.collect()
+    marked.collect()
 }
 
 /// Appends the missing keys.

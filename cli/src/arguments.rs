@@ -5,6 +5,7 @@ mod backlog;
 mod batch;
 mod examples;
 mod help;
+mod key_value;
 pub(crate) mod look;
 mod maintenance;
 mod rewind;
@@ -26,9 +27,12 @@ pub(crate) use maintenance::{Backup, Check, Doctor, Export, Import, Prune, Repla
 pub(crate) use rewind::{Checkpoint, Checkpoints, Fork, Restart, Rollback, Runs};
 pub(crate) use selection::{Filter, Selection};
 pub(crate) use shared::{
-    AtOnce, Events, ListOutput, OneRun, ProjectScope, RequestArguments, Target, Wait, user,
+    AtOnce, EventsOutput, ListOutput, OneRun, ProjectScope, RequestArguments, Target,
+    TranscriptOutput, Wait, user,
 };
-pub(crate) use steer::{Answer, OrderArguments, Reply, Signal, Steer, TextArguments};
+pub(crate) use steer::{
+    AnswerArguments, OrderArguments, OrderTargets, Signal, SteerArguments, Verdict,
+};
 
 const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
                           3 suspended (a person or a limit is waited for) · 4 operational (log, disk, git) · 5 partial";
@@ -71,27 +75,27 @@ pub(crate) enum Command {
     /// Print the JSON Schema of a document that `-o json` prints; without a name, list the names
     Schema(look::Schema),
     /// Pause projects, or one run, before their next step; a running session ends first
-    Pause(Steer),
+    Pause(OrderTargets),
     /// Resume paused or cancelled projects, or one run; retry a blocked feature
     #[command(visible_aliases = ["retry", "unpause"])]
-    Resume(Steer),
+    Resume(OrderTargets),
     /// Cancel projects, or one run, and keep their work
     #[command(visible_alias = "stop")]
-    Cancel(Steer),
+    Cancel(OrderTargets),
     /// Terminate projects or runs at once: agents are killed, without cleanup
     #[command(visible_alias = "kill")]
-    Terminate(Steer),
+    Terminate(OrderTargets),
     /// Send a signal to a run
     Signal(Signal),
     /// Send the agent of a feature a note for its next session
-    Steer(TextArguments),
+    Steer(SteerArguments),
     /// Answer the question of an agent that waits for a person
-    Answer(Reply),
+    Answer(AnswerArguments),
     /// Approve the merge of features that wait for approval
-    Approve(Answer),
+    Approve(Verdict),
     /// Send features that wait for approval back to their agents, with the reason --why
     #[command(visible_alias = "reject")]
-    Deny(Answer),
+    Deny(Verdict),
     /// Start a new run of a feature from a step of an earlier one
     #[command(visible_alias = "reset")]
     Fork(Fork),
@@ -156,8 +160,8 @@ pub(crate) struct Run {
     pub(crate) take_over: bool,
     /// End as soon as nothing more can be done now, with exit code 3 and the next due time
     ///
-    /// For a scheduler that starts Longhaul again: at that time, or when a person has acted. What is
-    /// due within ten seconds is waited for.
+    /// For a scheduler that starts Longhaul again: at that time, or when a person has acted. What
+    /// is due within ten seconds is waited for.
     #[arg(long)]
     pub(crate) once: bool,
     /// End after this time: 90, 90s, 15m, 2h, 1d; the next `run` continues
@@ -283,25 +287,25 @@ pub(crate) struct FeatureChange {
     /// The id of the feature
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) asked: RequestArguments,
+    pub(crate) request: RequestArguments,
 }
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("outcome").required(true).args(["landed", "not_landed"]))]
+#[command(group = clap::ArgGroup::new("outcome").required(true).args(["happened", "not_happened"]))]
 pub(crate) struct Reconcile {
     #[command(flatten)]
     pub(crate) one: OneRun,
     /// The effect happened
     #[arg(long)]
-    pub(crate) landed: bool,
+    pub(crate) happened: bool,
     /// The effect did not happen; perform it
     #[arg(long)]
-    pub(crate) not_landed: bool,
+    pub(crate) not_happened: bool,
     /// The output of the effect, as JSON
-    #[arg(long, value_name = "JSON", requires = "landed")]
+    #[arg(long, value_name = "JSON", requires = "happened")]
     pub(crate) result: Option<String>,
     #[command(flatten)]
-    pub(crate) asked: RequestArguments,
+    pub(crate) request: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,

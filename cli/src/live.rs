@@ -33,8 +33,8 @@ const PAST: usize = 50;
 pub(crate) struct Live {
     view: View,
     drawn: Option<(Instant, (u16, u16))>,
-    /// When the activity of the runs was requested.
-    asked: Option<Instant>,
+    /// When the activity of the runs was last read.
+    refreshed: Option<Instant>,
     /// The process continues after a stop.
     continued: Option<Signal>,
 }
@@ -62,7 +62,7 @@ impl Live {
         inline::open().then(|| Self {
             view: View::new(expected, Utc::now()),
             drawn: None,
-            asked: None,
+            refreshed: None,
             continued: signal(SignalKind::from_raw(nix::libc::SIGCONT)).ok(),
         })
     }
@@ -75,8 +75,8 @@ impl Live {
 
     /// Draws the display if there is news, or if a second has passed.
     pub(crate) async fn tick(&mut self, client: &Client) {
-        if self.asked.is_none_or(|asked| asked.elapsed() >= TICK) {
-            self.asked = Some(Instant::now());
+        if self.refreshed.is_none_or(|refreshed| refreshed.elapsed() >= TICK) {
+            self.refreshed = Some(Instant::now());
             self.view.refresh(client).await;
         }
         let size = inline::size();

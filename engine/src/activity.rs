@@ -28,7 +28,8 @@ pub trait Activity: Send + Sync + 'static {
 /// The implementation of an activity.
 #[async_trait]
 pub trait Handler<A: Activity>: Send + Sync + 'static {
-    /// Performs one attempt. Must end soon after `attempt.cancelled()` resolves.
+    /// Performs one attempt. Must end within 30 seconds after `attempt.cancelled()` resolves; then
+    /// the engine drops it.
     async fn perform(&self, input: A::Input, attempt: &Attempt) -> Result<A::Output, Failure>;
 
     /// Finds out whether a guarded attempt without a recorded end took effect.
@@ -41,9 +42,9 @@ pub trait Handler<A: Activity>: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Probe<T> {
     /// The effect happened, with this output.
-    Landed(T),
+    Happened(T),
     /// It did not happen, or only in a part that is safe to repeat.
-    NotLanded,
+    NotHappened,
     /// The effect cannot be determined, for this reason.
     Unknown(String),
     /// A machine failure prevents the probe, for this reason; it is repeated later.
@@ -60,7 +61,7 @@ pub struct Attempt {
     /// The attempt number, from one.
     pub number: u32,
     /// The progress that the last attempt recorded.
-    pub progress: Option<Payload>,
+    pub last_progress: Option<Payload>,
     /// The worker that runs it.
     pub worker: Arc<dyn Worker>,
 }
@@ -106,7 +107,7 @@ impl Worker for Detached {
 impl Attempt {
     /// The first attempt of a call, on a worker that never cancels it.
     pub fn detached(run: RunId, slot: Slot) -> Self {
-        Self { run, slot, number: 1, progress: None, worker: Arc::new(Detached) }
+        Self { run, slot, number: 1, last_progress: None, worker: Arc::new(Detached) }
     }
 
     /// The idempotency key of this call: equal for all its attempts, unique among calls.
@@ -120,7 +121,7 @@ impl Attempt {
     }
 
     /// Records progress in the history; the next attempt of this call receives it.
-    pub fn progress(&self, details: Payload) {
+    pub fn record_progress(&self, details: Payload) {
         self.worker.heartbeat();
         self.worker.record_progress(details);
     }
@@ -136,7 +137,7 @@ impl Attempt {
         self.worker.is_cancelled()
     }
 
-    /// Resolves when the attempt should end: cancelled, timed out, or the engine is stopping.
+    /// Resolves when the attempt should end: cancelled, timed out, or the worker is stopping.
     pub async fn cancelled(&self) {
         self.worker.cancelled().await;
     }
@@ -170,18 +171,15 @@ impl Handlers {
         Self::default()
     }
 
-    /// Adds the handler of an activity; replaces an earlier one.
+    /// Adds the handler of an activity.
+    ///
+    /// # Panics
+    /// If the activity has a handler already: a bug in the program.
     #[must_use]
     pub fn with<A: Activity>(mut self, handler: impl Handler<A>) -> Self {
-        self.0.insert(A::NAME, Arc::new(Erased::<A, _>(handler, std::marker::PhantomData)));
+        let erased = Arc::new(Erased::<A, _>(handler, std::marker::PhantomData));
+        assert!(self.0.insert(A::NAME, erased).is_none(), "`{}` has two handlers", A::NAME);
         self
-    }
-
-    /// The names of all activities that have a handler, sorted.
-    pub fn names(&self) -> Vec<&'static str> {
-        let mut names: Vec<_> = self.0.keys().copied().collect();
-        names.sort_unstable();
-        names
     }
 
     /// The handler of an activity.
@@ -225,10 +223,36 @@ impl<A: Activity, H: Handler<A>> ErasedHandler for Erased<A, H> {
             Err(error) => return Probe::Unknown(format!("{}: {error}", A::NAME)),
         };
         match self.0.probe(input, attempt).await {
-            Probe::Landed(output) => Probe::Landed(Payload::of(&output)),
-            Probe::NotLanded => Probe::NotLanded,
+            Probe::Happened(output) => Probe::Happened(Payload::of(&output)),
+            Probe::NotHappened => Probe::NotHappened,
             Probe::Unknown(reason) => Probe::Unknown(reason),
             Probe::Machine(reason) => Probe::Machine(reason),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Echo;
+
+    impl Activity for Echo {
+        const NAME: &'static str = "echo";
+        type Input = ();
+        type Output = ();
+    }
+
+    #[async_trait]
+    impl Handler<Self> for Echo {
+        async fn perform(&self, _input: (), _attempt: &Attempt) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "`echo` has two handlers")]
+    fn a_second_handler_is_refused() {
+        let _ = Handlers::new().with::<Echo>(Echo).with::<Echo>(Echo);
     }
 }

@@ -1,4 +1,5 @@
-//! The client port of an engine: programs start, signal and observe runs through it.
+//! The trait [`Client`]: programs outside of workflows start, signal and observe runs of an engine
+//! through it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The port to time.
+//! The trait [`Clock`]: the time.
 
 use async_trait::async_trait;
 use chrono::{DateTime, SubsecRound, Utc};

@@ -1,4 +1,4 @@
-//! The port: the only way in which workflow code reaches the world.
+//! The trait [`Context`]: the only way in which workflow code reaches the world.
 //!
 //! The log, a distributed engine and the tests are implementations of it. Calls are data, never
 //! closures; parallelism inside a run is [`ContextExt::all`] and nothing else; `&mut self` keeps
@@ -28,7 +28,7 @@ pub enum Stop {
     /// The activity failed for good.
     #[error("{0}")]
     Failed(#[from] Failure),
-    /// The run was asked to end. Delivered once; commands after it work, so that a workflow can
+    /// A request cancelled the run. Delivered once; commands after it work, so that a workflow can
     /// tidy up.
     #[error("cancelled")]
     Cancelled,
@@ -139,7 +139,7 @@ pub struct Child {
     pub labels: BTreeMap<String, String>,
 }
 
-/// The verbs of a workflow. Use the typed forms of [`ContextExt`] where there is one.
+/// The commands of a workflow. Use the typed forms of [`ContextExt`] where there is one.
 #[async_trait]
 pub trait Context: Send {
     /// The run that this is.
@@ -185,7 +185,7 @@ pub trait Context: Send {
     async fn publish(&mut self, key: &str, value: Payload) -> Result<(), Stop>;
 }
 
-/// The verbs with types.
+/// The commands with types.
 #[async_trait]
 pub trait ContextExt: Context {
     /// Calls one activity. A failure for good is `Stop::Failed`.

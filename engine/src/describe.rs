@@ -15,7 +15,7 @@ pub(crate) const READ_CLOCK: &str = "read the clock";
 pub(crate) const DRAW_ID: &str = "draw an id";
 
 /// The text of a recorded event, comparable to
-/// [`Verb::text_beside`](crate::verb::Verb::text_beside).
+/// [`Command::text_beside`](crate::command::Command::text_beside).
 pub(crate) fn recorded(kind: &EventKind) -> String {
     match kind {
         EventKind::ActivityStarted { slot, name, input, .. }

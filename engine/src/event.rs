@@ -199,7 +199,7 @@ pub enum EventKind {
         /// The call.
         slot: Slot,
         /// Whether the effect happened.
-        landed: bool,
+        happened: bool,
         /// The sender and the reason.
         request: RequestedBy,
     },
@@ -213,7 +213,7 @@ pub enum EventKind {
         /// The failure.
         failure: Failure,
     },
-    /// The run is over, as asked.
+    /// The run is over, as requested.
     RunCancelled,
     /// The run was terminated; its workflow did not run again.
     RunTerminated(RequestedBy),
@@ -309,7 +309,7 @@ pub enum MessageBody {
     /// Settles a guarded activity with an unknown outcome.
     Reconcile {
         /// Whether the effect happened.
-        landed: bool,
+        happened: bool,
         /// Its output if it happened, else `null`.
         output: Payload,
         /// The sender and the reason.
@@ -352,7 +352,7 @@ pub enum Outcome {
     Completed(Payload),
     /// Without one.
     Failed(Failure),
-    /// As asked.
+    /// As requested.
     Cancelled,
 }
 

@@ -1,4 +1,4 @@
-//! Failures of activities, in the classes that decide about a further attempt.
+//! Failures of activities, in the classes that decide whether the activity is retried.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub enum FailureKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// The class, which decides about a further attempt.
+    /// The class: it decides whether the activity is retried.
     pub kind: FailureKind,
     /// The error, its place and the remedy.
     pub message: String,

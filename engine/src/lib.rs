@@ -2,15 +2,18 @@
 //!
 //! A workflow is deterministic code that reaches the world through one trait, [`Context`]. Each
 //! command is answered from the history of its run, or performed, recorded and then answered. After
-//! a crash the code runs again from the start of the last segment, and reaches the first unrecorded
+//! a crash the code runs again from the start of the last segment (the events since the run
+//! last continued as new), and reaches the first unrecorded
 //! command without repeating an effect.
 //!
 //! Read in this order: [`event`] (the record), [`context`] (the commands of workflow code),
-//! [`replay`] (why a crash loses nothing), [`store`] (the guarantees of a log).
+//! `command` and [`replay`] (why a crash loses nothing), `replaying_context` (both together),
+//! `executor` (which performs the rest), [`store`] (the guarantees of a log).
 
 pub mod activity;
 pub mod client;
 pub mod clock;
+mod command;
 pub mod context;
 mod cut;
 mod describe;
@@ -21,11 +24,10 @@ pub mod failure;
 pub mod id;
 pub mod payload;
 pub mod policy;
-mod port;
 pub mod replay;
+mod replaying_context;
 pub mod store;
 pub mod summary;
-mod verb;
 pub mod verify;
 pub mod workflow;
 

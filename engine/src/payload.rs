@@ -1,4 +1,5 @@
-//! Data that crosses the port: JSON text, kept as bytes so that no engine has to understand it.
+//! Data that crosses the [`Context`](crate::context::Context): JSON text, kept as bytes so that no
+//! engine has to understand it.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ impl Payload {
     /// If the value has no JSON form (a map with non-string keys): a bug in the program, not in the
     /// data.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
-        let bytes = serde_json::to_vec(value).expect("values that cross the port have a JSON form");
+        let bytes =
+            serde_json::to_vec(value).expect("values that cross the context have a JSON form");
         Self(bytes.into())
     }
 

@@ -7,15 +7,15 @@
 
 use std::collections::VecDeque;
 
+use crate::command::{Command, MarkVersion, Record};
 use crate::describe::{self, difference};
 use crate::diverged::Diverged;
 use crate::event::{CommandDigest, Event, EventKind};
-use crate::verb::{MarkVersion, Record, Verb};
 
 /// The next step of a command.
-pub(crate) enum Step<V: Verb> {
+pub(crate) enum Step<C: Command> {
     /// The answer is recorded.
-    Recorded(V::Answer),
+    Recorded(C::Answer),
     /// The command was cancelled.
     Cancelled,
     /// Perform it, from the end of its record.
@@ -23,7 +23,7 @@ pub(crate) enum Step<V: Verb> {
         /// The number of the command.
         number: u32,
         /// Its partial record; `None`: no record.
-        progress: Option<V::Progress>,
+        progress: Option<C::Progress>,
     },
 }
 
@@ -57,14 +57,14 @@ impl Replay {
     }
 
     /// Compares the next command of the workflow with the history.
-    pub(crate) fn step<V: Verb>(&mut self, verb: &V) -> Result<Step<V>, Box<Diverged>> {
+    pub(crate) fn step<C: Command>(&mut self, command: &C) -> Result<Step<C>, Box<Diverged>> {
         let number = self.next;
         let Some((recorded, mut group)) = self.groups.pop_front() else {
             self.next += 1;
             return Ok(Step::Perform { number, progress: None });
         };
         if recorded != number {
-            return Err(differs(verb, group.first(), |_| {
+            return Err(differs(command, group.first(), |_| {
                 format!("command {recorded} after command {number}")
             })
             .into());
@@ -75,16 +75,16 @@ impl Replay {
         {
             let digest = *digest;
             let cancelled = group.pop();
-            return cancelled_step(verb, digest, cancelled.as_ref(), group);
+            return cancelled_step(command, digest, cancelled.as_ref(), group);
         }
-        match verb.read(group) {
+        match command.read(group) {
             Ok(Record::Complete(answer)) => Ok(Step::Recorded(answer)),
             Ok(Record::UnderWay(progress)) => match self.groups.front() {
                 None => Ok(Step::Perform { number, progress: Some(progress) }),
                 // A command under way is the last one of its history.
-                Some((_, next)) => Err(differs(verb, next.first(), describe::recorded).into()),
+                Some((_, next)) => Err(differs(command, next.first(), describe::recorded).into()),
             },
-            Err(event) => Err(differs(verb, Some(&event), describe::recorded).into()),
+            Err(event) => Err(differs(command, Some(&event), describe::recorded).into()),
         }
     }
 
@@ -124,33 +124,35 @@ impl Replay {
 
 /// A command whose record ends with its cancellation: the same command, begun in the same way, must
 /// follow.
-fn cancelled_step<V: Verb>(
-    verb: &V,
+fn cancelled_step<C: Command>(
+    command: &C,
     recorded: CommandDigest,
     cancelled: Option<&Event>,
     begun: Vec<Event>,
-) -> Result<Step<V>, Box<Diverged>> {
+) -> Result<Step<C>, Box<Diverged>> {
     if !begun.is_empty()
-        && let Err(event) = verb.read(begun)
+        && let Err(event) = command.read(begun)
     {
-        return Err(differs(verb, Some(&event), describe::recorded).into());
+        return Err(differs(command, Some(&event), describe::recorded).into());
     }
-    if verb.digest() != recorded {
-        return Err(differs(verb, cancelled, describe::recorded).into());
+    if command.digest() != recorded {
+        return Err(differs(command, cancelled, describe::recorded).into());
     }
     Ok(Step::Cancelled)
 }
 
-fn differs<V: Verb>(
-    verb: &V,
+fn differs<C: Command>(
+    command: &C,
     event: Option<&Event>,
     recorded: impl Fn(&EventKind) -> String,
 ) -> Diverged {
     // A group always has at least one event.
     let event = event.expect("a recorded command has an event");
     let asked = match &event.kind {
-        EventKind::CancelDelivered { .. } => format!("{} (digest {})", verb.text(), verb.digest()),
-        kind => verb.text_beside(kind),
+        EventKind::CancelDelivered { .. } => {
+            format!("{} (digest {})", command.text(), command.digest())
+        }
+        kind => command.text_beside(kind),
     };
     diverged(event, &recorded(&event.kind), &asked)
 }

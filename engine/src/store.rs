@@ -1,4 +1,4 @@
-//! The port to the event log.
+//! The trait [`EventLog`]: the guarantees of an event log.
 
 use std::collections::BTreeMap;
 
@@ -82,13 +82,13 @@ pub struct Committed {
 pub enum StoreError {
     /// Another writer appended first: this writer's state of the run is stale.
     #[error(
-        "run {run}: append at position {asked} refused, the history ends at {end}; a newer writer owns this run"
+        "run {run}: append at position {position} refused, the history ends at {end}; a newer writer owns this run"
     )]
     Conflict {
         /// The run.
         run: RunId,
         /// The position of the first event of the refused commit.
-        asked: Position,
+        position: Position,
         /// The position that the next event must have.
         end: Position,
     },

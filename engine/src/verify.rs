@@ -2,16 +2,16 @@
 
 use futures_util::FutureExt;
 
+use crate::command::Command;
 use crate::context::Stop;
 use crate::describe::difference;
 use crate::diverged::Diverged;
 use crate::event::{Cause, Event, EventKind};
 use crate::id::RunId;
 use crate::payload::Payload;
-use crate::port::{Host, Performer, Verbs};
 use crate::replay::Replay;
+use crate::replaying_context::{CommandHost, Host, Performer};
 use crate::store::StoreError;
-use crate::verb::Verb;
 use crate::workflow::{Ending, Workflow, Workflows};
 
 /// Replays a whole history. `Ok(Some(_))` is the first difference.
@@ -60,7 +60,7 @@ fn segment_differs(
             matches!(event.kind, EventKind::RunStarted { cause: Cause::ContinuedAsNew, .. })
         }));
     let replay = Replay::new(segment.iter().cloned(), recorded_end.is_some());
-    let mut context = Recording { run: run.clone(), replay, asked: None, diverged: None };
+    let mut context = Recording { run: run.clone(), replay, next: None, diverged: None };
     let ending = workflow.run(&mut context, input.clone()).now_or_never();
     if let Some(diverged) = context.diverged {
         return Some(diverged);
@@ -69,7 +69,7 @@ fn segment_differs(
     if recorded_end.is_some_and(|end| matches!(end.kind, EventKind::RunTerminated(_))) {
         return None;
     }
-    let asked = match (ending, context.asked) {
+    let asked = match (ending, context.next) {
         (Some(ending), _) => {
             let (how, shown) = shown_ending(&ending);
             if let Err(diverged) = context.replay.end(how) {
@@ -77,7 +77,7 @@ fn segment_differs(
             }
             shown
         }
-        (None, Some(asked)) => asked,
+        (None, Some(command)) => command,
         (None, None) => "wait for something outside of the context, which no workflow may".into(),
     };
     let end = recorded_end?;
@@ -118,8 +118,8 @@ fn shown_recorded_end(kind: &EventKind) -> String {
 struct Recording {
     run: RunId,
     replay: Replay,
-    /// The command at which the record ends.
-    asked: Option<String>,
+    /// The command after the end of the record.
+    next: Option<String>,
     diverged: Option<Diverged>,
 }
 
@@ -146,16 +146,16 @@ impl Host for Recording {
     }
 }
 
-impl Verbs for Recording {}
+impl CommandHost for Recording {}
 
-impl<V: Verb> Performer<V> for Recording {
+impl<C: Command> Performer<C> for Recording {
     async fn perform(
         &mut self,
         _number: u32,
-        verb: V,
-        _progress: Option<V::Progress>,
-    ) -> Result<V::Answer, Stop> {
-        self.asked = Some(verb.text());
+        command: C,
+        _progress: Option<C::Progress>,
+    ) -> Result<C::Answer, Stop> {
+        self.next = Some(command.text());
         std::future::pending().await
     }
 }

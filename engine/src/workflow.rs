@@ -34,10 +34,13 @@ impl Workflows {
         Self::default()
     }
 
-    /// Adds a workflow; replaces an earlier one of the same name.
+    /// Adds a workflow.
+    ///
+    /// # Panics
+    /// If there is a workflow of this name already: a bug in the program.
     #[must_use]
     pub fn with(mut self, name: &'static str, workflow: impl Workflow) -> Self {
-        self.0.insert(name, Arc::new(workflow));
+        assert!(self.0.insert(name, Arc::new(workflow)).is_none(), "`{name}` has two workflows");
         self
     }
 

@@ -68,7 +68,7 @@ pub struct Submitted {
     /// The id of this submission.
     pub submission: String,
     /// How many of its projects were known before; `None` if the batch is new.
-    pub known: Option<usize>,
+    pub already_known: Option<usize>,
 }
 
 /// The status of a batch.
@@ -196,7 +196,8 @@ impl Service {
         if self.batches.open(&run) {
             tokio::spawn(drive(Arc::clone(self), run));
         }
-        Ok(Submitted { submission, known: before.map(|before| before.view.plan.projects.len()) })
+        let already_known = before.map(|before| before.view.plan.projects.len());
+        Ok(Submitted { submission, already_known })
     }
 
     /// Waits until a terminated run has ended, so that it can be started again.
@@ -336,7 +337,7 @@ impl Driver {
             return Ok(Some(EntryState::Working));
         }
         let reason =
-            document.limited_wait().map(|(_, cause)| cause.to_owned()).or(document.problem.clone());
+            document.limited_wait().map(|wait| wait.cause.to_owned()).or(document.problem.clone());
         let now = state_of(settled::verdict(&document), reason);
         if now == EntryState::Passed && *published == now {
             // Nothing is left to do, so stop polling it and watching its files.
@@ -393,8 +394,8 @@ impl Driver {
         }
         let submission = self.submission.clone();
         let name = entry.name.clone();
-        let word = StateReport { submission, name: name.clone(), state: now.clone() };
-        engine.signal(&self.run, StateReport::SIGNAL, Payload::of(&word)).await?;
+        let report = StateReport { submission, name: name.clone(), state: now.clone() };
+        engine.signal(&self.run, StateReport::SIGNAL, Payload::of(&report)).await?;
         self.reported.insert(name, now);
         Ok(())
     }

@@ -34,7 +34,7 @@ pub struct Reconcile {
     /// The run.
     pub run: RunId,
     /// Whether the effect happened.
-    pub landed: bool,
+    pub happened: bool,
     /// Its output, if it happened.
     pub output: Option<Value>,
     /// The requester, and the reason.
@@ -85,7 +85,7 @@ request!(Reconcile, "reconcile" -> Delivered, command: Some("reconcile"), |self,
 
 impl Reconcile {
     async fn run(self, service: &Service) -> Result<Delivered, RequestError> {
-        let Self { run, landed, output, request } = self;
+        let Self { run, happened, output, request } = self;
         let summary = service.existing(&run).await?;
         if !matches!(summary.status, longhaul_engine::Status::Parked(_)) {
             let status = summary.status.name();
@@ -100,7 +100,7 @@ impl Reconcile {
             return Err(RequestError::refused(reason));
         }
         let output = Payload::of(&output);
-        service.deliver_one(run, MessageBody::Reconcile { landed, output, request }).await
+        service.deliver_one(run, MessageBody::Reconcile { happened, output, request }).await
     }
 }
 

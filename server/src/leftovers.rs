@@ -33,8 +33,8 @@ pub fn remove(data_dir: &Path) {
     }
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 fn name(path: &Path) -> String {
@@ -50,8 +50,8 @@ fn is_scratch_of_the_dead(path: &Path) -> bool {
 }
 
 /// The name that `tempfile` gives before the rename.
-fn half_written(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    for path in entries(folder) {
+fn half_written(directory: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    for path in entries(directory) {
         let is_link = path.is_symlink();
         if path.is_dir() && !is_link && depth > 1 {
             half_written(&path, depth - 1, found);

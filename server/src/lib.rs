@@ -71,7 +71,7 @@ pub use questions::{AnswerQuestion, Answered};
 pub use refused::{refuse_out_of_reach, refuse_within_session};
 pub use request::{Request, RequestError};
 pub use rewind::{
-    Fork, Forked, From, ListCheckpoints, RewindPoint, RollBack, RolledBack, TakeCheckpoint,
+    Fork, ForkPoint, Forked, ListCheckpoints, RewindPoint, RollBack, RolledBack, TakeCheckpoint,
     TakenCheckpoint,
 };
 

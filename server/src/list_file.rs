@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use longhaul_activities::files::placed::{self, LONGEST, Links};
-use longhaul_activities::files::{ListTurn, create, list_turn, swap};
+use longhaul_activities::files::{ListLock, create, lock_list, swap};
 use longhaul_activities::project::{self, OTHER_LIST_FILE, TASKS_FILE};
 use longhaul_backlog::FeatureList;
 use longhaul_backlog::import::{self, Imported, Merged, Options};
@@ -14,7 +14,7 @@ use crate::advice;
 use crate::error::{Error, Result};
 
 /// Lock timeout for the list.
-const PATIENCE: Duration = Duration::from_mins(1);
+const LOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Attempts to change a list that is being edited.
 const TRIES: u32 = 20;
@@ -27,7 +27,7 @@ pub struct ListFile {
     /// The content of the file; `None` if it does not exist.
     content: Option<Vec<u8>>,
     /// Lock on the list, held until this is dropped.
-    _turn: ListTurn,
+    _lock: ListLock,
 }
 
 /// A backlog to import.
@@ -66,7 +66,7 @@ impl ListFile {
     /// A project with a checklist is refused, because a list would hide the checklist, unless
     /// `from` is that checklist, which is then converted to a list.
     pub fn open(root: &Path, from: Option<&Path>) -> Result<Self> {
-        let turn = list_turn(root, PATIENCE);
+        let lock = lock_list(root, LOCK_TIMEOUT);
         let path = root.join(project::settings(root).map_err(Error::usage)?.project.list);
         let other = root.join(OTHER_LIST_FILE);
         let path = if !path.exists() && other.exists() { other } else { path };
@@ -77,7 +77,7 @@ impl ListFile {
                 .map_err(|error| Error::usage(format!("{}: {error}", path.display())))?;
             // A link within the project is followed.
             let path = path.canonicalize().unwrap_or(path);
-            return Ok(Self { path, list, content: Some(content), _turn: turn });
+            return Ok(Self { path, list, content: Some(content), _lock: lock });
         }
         let tasks = root.join(TASKS_FILE);
         if tasks.exists() && !from.is_some_and(|from| is_same(from, &tasks)) {
@@ -92,7 +92,7 @@ impl ListFile {
         let name =
             root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let list = FeatureList::create(&name, &[]).map_err(Error::usage)?;
-        Ok(Self { path, list, content: None, _turn: turn })
+        Ok(Self { path, list, content: None, _lock: lock })
     }
 
     /// Writes the list; `false`: the file has changed since it was read, and stays as it is.

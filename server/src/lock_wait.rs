@@ -12,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Delay before the user is informed of the wait.
 pub(crate) const SOON: Duration = Duration::from_secs(2);
 /// How long one owner may hold the log without a response.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The current owner of the log, and since when it is seen.
 pub(crate) struct LockWait {
@@ -36,7 +36,7 @@ impl LockWait {
         };
         self.on = Some((process.clone(), since));
         let waited = since.elapsed();
-        if waited > patience() {
+        if waited > silence_timeout() {
             let data_dir = data_dir.display();
             let seconds = waited.as_secs();
             return Err(Error::operational(format!(
@@ -52,9 +52,9 @@ impl LockWait {
     }
 }
 
-pub(crate) fn patience() -> Duration {
+pub(crate) fn silence_timeout() -> Duration {
     let configured = std::env::var("LONGHAUL_WAIT").ok().and_then(|seconds| seconds.parse().ok());
-    configured.map_or(PATIENCE, Duration::from_secs)
+    configured.map_or(SILENCE_TIMEOUT, Duration::from_secs)
 }
 
 /// Callback that prints a notice about a wait.

@@ -37,7 +37,7 @@ const TREES_AHEAD: usize = 2;
 
 /// How long an unused work tree counts towards [`TREES_AHEAD`]: its feature may wait for something
 /// other than an agent.
-const PATIENCE: Duration = Duration::from_secs(10);
+const OPENED_TREE_EXPIRY: Duration = Duration::from_secs(10);
 
 /// Changes the concurrency limits of the process that runs the log.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ pub async fn open(data_dir: &Path, limits: Limits) -> Result<Arc<Service>> {
             pool: TREES.into(),
             feeds: AGENTS.into(),
             ahead: TREES_AHEAD,
-            patience: PATIENCE,
+            expiry: OPENED_TREE_EXPIRY,
             then: CHECKS.into(),
         }],
         adopted: Vec::new(),
@@ -137,7 +137,7 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
         .with::<contracts::LoadBacklog>(project::ProjectReader::new(git.clone()))
         .with::<contracts::RunSetup>(checks.clone())
         .with::<contracts::RunChecks>(checks.clone())
-        .with::<contracts::CheckBase>(checks)
+        .with::<contracts::Precheck>(checks)
         .with::<contracts::UseTool>(tools::ToolHandler::new(
             data_dir,
             supervisor.clone(),

@@ -95,8 +95,8 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
         let add = advice::command(add);
         return Err(RequestError::refused(format!("{list} has no features yet: {add} adds one")));
     }
-    let checkout = git::preflight(root, &loaded).await.map_err(refusal)?.into_iter();
-    let checkout = checkout.map(|(what, remedy)| format!("{what}; {remedy}"));
+    let checkout = git::preflight(root, &loaded).await.map_err(refusal)?;
+    let checkout = checkout.iter().map(ToString::to_string);
     let notes = loaded.notes.iter().map(|note| format!("{list}: {note}"));
     let notes = notes.chain(checkout).collect();
     Backlog::new(loaded.features)

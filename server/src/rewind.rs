@@ -21,7 +21,7 @@ pub struct Fork {
     /// The run.
     pub run: RunId,
     /// The step.
-    pub from: From,
+    pub from: ForkPoint,
     /// A note for its agent.
     pub note: Option<String>,
     /// Changed settings and parts of the feature: keys and values.
@@ -66,7 +66,7 @@ pub struct ListCheckpoints {
 /// A step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum From {
+pub enum ForkPoint {
     /// Before the first step.
     Start,
     /// After the commit that sealed a session.
@@ -81,7 +81,7 @@ pub enum From {
     BeforeFailure,
 }
 
-impl std::str::FromStr for From {
+impl std::str::FromStr for ForkPoint {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -109,7 +109,7 @@ pub struct Forked {
     /// The origin run.
     pub origin: RunId,
     /// The requested position.
-    pub asked: u64,
+    pub requested: u64,
     /// The last position that it took over.
     pub position: u64,
     /// The first commit of its work tree; `None`: it starts without earlier work.
@@ -201,7 +201,7 @@ impl Service {
     /// Undoes an interrupted fork: resets its feature if the new run does not exist.
     pub(crate) async fn settle_forks(&self, project: &ProjectRef) -> Result<(), StoreError> {
         let _rewinding = self.rewinding.lock().await;
-        let begun = self.git.taken_back_for(project).await.unwrap_or_else(|failure| {
+        let begun = self.git.pending_rewinds(project).await.unwrap_or_else(|failure| {
             tracing::warn!("{failure}");
             Vec::new()
         });

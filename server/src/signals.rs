@@ -222,7 +222,7 @@ mod tests {
             &json!({"by": "x", "why": ""}),
             Some("takes `note`, `approval`"),
         );
-        expect("batch", "now", &json!({}), Some("Longhaul's own"));
+        expect("batch", "state", &json!({}), Some("Longhaul's own"));
         expect("batch", "go", &json!({}), Some("takes none"));
     }
 }

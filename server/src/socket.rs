@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 
 use crate::error::Gone;
-use crate::lock_wait::{Notify, SOON, patience};
+use crate::lock_wait::{Notify, SOON, silence_timeout};
 use crate::request::{Outgoing, Request, RequestError, Response};
 
 /// The longest socket path that every system accepts.
@@ -176,8 +176,9 @@ impl Stream {
         let process = holder(&self.data_dir);
         (self.notify)(&format!("waiting for process {process}, which runs this log"));
         let waited =
-            tokio::time::timeout(patience().saturating_sub(SOON), self.lines.next_line()).await;
-        waited.map_err(|_| Gone::Silent { process, seconds: patience().max(SOON).as_secs() })
+            tokio::time::timeout(silence_timeout().saturating_sub(SOON), self.lines.next_line())
+                .await;
+        waited.map_err(|_| Gone::Silent { process, seconds: silence_timeout().max(SOON).as_secs() })
     }
 }
 

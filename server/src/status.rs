@@ -264,6 +264,15 @@ impl StuckRun {
     }
 }
 
+/// A wait that `longhaul run` limits in time.
+#[derive(Debug, Clone, Copy)]
+pub struct LimitedWait<'a> {
+    /// What it waits for: `machine` or `agent`.
+    pub of: &'static str,
+    /// The cause.
+    pub cause: &'a str,
+}
+
 impl StatusDocument {
     /// Whether the project has not read its list yet.
     pub fn is_new(&self) -> bool {
@@ -346,9 +355,12 @@ impl StatusDocument {
             .filter(|paused| is_all && paused.needs_person && paused.until.is_some())
     }
 
-    /// The cause of a wait that `longhaul run` limits in time: the machine, or the agent.
-    pub fn limited_wait(&self) -> Option<(&'static str, &str)> {
-        let machine = self.machine_wait().map(|cause| ("machine", cause));
-        machine.or_else(|| self.agent_wait().map(|paused| ("agent", paused.reason.as_str())))
+    /// The wait that `longhaul run` limits in time, if there is one.
+    pub fn limited_wait(&self) -> Option<LimitedWait<'_>> {
+        let machine = self.machine_wait().map(|cause| LimitedWait { of: "machine", cause });
+        machine.or_else(|| {
+            let paused = self.agent_wait()?;
+            Some(LimitedWait { of: "agent", cause: &paused.reason })
+        })
     }
 }

@@ -135,8 +135,8 @@ impl Service {
         match &summary.status {
             Status::Paused(_) => Ok(None),
             Status::Parked(effect) => Err(RequestError::held(format!(
-                "run {run} is parked: {effect}; `longhaul reconcile {run} --landed` or `longhaul reconcile {run} \
-                 --not-landed` settles it"
+                "run {run} is parked: {effect}; `longhaul reconcile {run} --happened` or `longhaul reconcile {run} \
+                 --not-happened` settles it"
             ))),
             status if status.is_terminal() => self.try_again(run, request, dry_run).await.map(Some),
             _ if self.is_to_pause(run).await? => Ok(None),

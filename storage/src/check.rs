@@ -62,7 +62,7 @@ pub struct Damage {
     /// The repair that is possible.
     pub repair: String,
     /// Whether the repair was done.
-    pub mended: bool,
+    pub repaired: bool,
 }
 
 /// A defect and its repair.
@@ -95,10 +95,10 @@ enum Remedy {
 }
 
 impl Finding {
-    fn to_damage(&self, mended: bool) -> Damage {
+    fn to_damage(&self, repaired: bool) -> Damage {
         let (record, what, repair) =
             (self.record.clone(), self.what.clone(), self.remedy.words().into());
-        Damage { record, what, repair, mended }
+        Damage { record, what, repair, repaired }
     }
 }
 
@@ -185,9 +185,9 @@ impl SledStore {
                     && !records.is_some_and(|records| is_over(records, &self.shared.reader.blobs))
             });
             let may = repair && !needs_rest && !report.needs_rewrite;
-            let mended =
+            let repaired =
                 may && self.mend(&finding.remedy, &records, &mut report.quarantined).await?;
-            let mut damage = finding.to_damage(mended);
+            let mut damage = finding.to_damage(repaired);
             if needs_rest {
                 damage.repair += ", when no process works on it";
             }

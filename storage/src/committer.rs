@@ -1,4 +1,4 @@
-//! Group commit: decides on commits on their callers' threads, and collects a group while the
+//! Group commit: validates commits on their callers' threads, and collects a group while the
 //! previous one is written.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,17 +15,21 @@ use crate::space::Watch;
 use crate::statistics::Statistics;
 use crate::write_batch::{CreatedRun, Outgoing, Precondition, WriteBatch};
 
-/// Accepted commits to be written together.
+/// Valid commits to be written together.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
     pub(crate) batch: sled::Batch,
     pub(crate) writes: usize,
     pub(crate) size: Statistics,
-    pub(crate) answers: Vec<Accepted>,
+    pub(crate) replies: Vec<Reply>,
 }
 
-/// An accepted commit, with the channel for its result.
-pub(crate) type Accepted = (oneshot::Sender<Result<Committed, StoreError>>, Committed);
+/// The result of a commit, sent to its caller when the group is on stable storage.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) to: oneshot::Sender<Result<Committed, StoreError>>,
+    pub(crate) committed: Committed,
+}
 
 impl Group {
     fn write(&mut self, (key, value): Write) {
@@ -48,7 +52,7 @@ pub(crate) struct Committer {
     poison: Arc<Poison>,
 }
 
-/// Accepted commits that are not yet written.
+/// Valid commits that are not yet written.
 #[derive(Debug)]
 struct State {
     heads: HeadCache,
@@ -71,35 +75,36 @@ impl Committer {
         Self { state: Mutex::new(state), gathered: Condvar::new(), space, poison }
     }
 
-    /// Decides on a commit: refuses it, or adds it to the next group.
-    pub(crate) fn accept(&self, batch: Box<WriteBatch>) -> Result<(), StoreError> {
+    /// Validates a commit: refuses it, or adds it to the next group.
+    pub(crate) fn submit(&self, batch: Box<WriteBatch>) -> Result<(), StoreError> {
         self.poison.check()?;
         self.space.check(batch.bytes)?;
         let mut state = self.state();
-        let accepted = catch_sled_panic(|| state.accept(batch));
-        let accepted = accepted
-            .unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {panic}"))));
+        let outcome = catch_sled_panic(|| state.add(batch));
+        let outcome =
+            outcome.unwrap_or_else(|panic| Err(self.poison.set(format!("sled panicked: {panic}"))));
         let idle = std::mem::take(&mut state.idle);
         drop(state);
         if idle {
             self.gathered.notify_one();
         }
-        accepted
+        outcome
     }
 
-    /// Waits for the group to write next, after all earlier ones; `None` after the last one.
+    /// Waits for the next group; the earlier ones are written. `None`: the committer is closed, and
+    /// nothing is left.
     pub(crate) fn next(&self) -> Option<Group> {
         let mut state = self.state();
         state.heads.caught_up();
         let nothing = |state: &mut State| {
-            state.idle = state.group.answers.is_empty() && !state.closed;
+            state.idle = state.group.replies.is_empty() && !state.closed;
             state.idle
         };
         let mut state =
             self.gathered.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
         state.heads.next_group();
         let group = std::mem::take(&mut state.group);
-        (!group.answers.is_empty()).then_some(group)
+        (!group.replies.is_empty()).then_some(group)
     }
 
     /// Closes the committer to further commits.
@@ -114,16 +119,17 @@ impl Committer {
 }
 
 impl State {
-    fn accept(&mut self, batch: Box<WriteBatch>) -> Result<(), StoreError> {
-        let head = self.decide(&batch)?;
-        let accepted = self.take(*batch, head);
-        self.group.answers.push(accepted);
+    fn add(&mut self, batch: Box<WriteBatch>) -> Result<(), StoreError> {
+        let head = self.validate(&batch)?;
+        let reply = self.apply(*batch, head);
+        self.group.replies.push(reply);
         Ok(())
     }
 
     /// The head of the run after this batch. All checks that can fail are done here, before any
     /// change.
-    fn decide(&mut self, batch: &WriteBatch) -> Result<RunHead, StoreError> {
+    fn validate(&mut self, batch: &WriteBatch) -> Result<RunHead, StoreError> {
+        // Loads all heads now, so that `apply` cannot fail.
         for run in batch
             .creations
             .iter()
@@ -133,17 +139,21 @@ impl State {
             self.heads.of(run)?;
         }
         let run = &batch.run;
-        if let Precondition::RemovedAt(asked) = batch.precondition {
+        if let Precondition::RemovedAt(position) = batch.precondition {
             let end = self.heads.end_of(run)?;
-            let moved = StoreError::Conflict { run: run.clone(), asked, end };
-            return if asked == end { Ok(RunHead { end: 0, terminal: false }) } else { Err(moved) };
+            let moved = StoreError::Conflict { run: run.clone(), position, end };
+            return if position == end {
+                Ok(RunHead { end: 0, terminal: false })
+            } else {
+                Err(moved)
+            };
         }
         let RunHead { end, terminal } = self.heads.of(run)?;
         match batch.precondition {
             Precondition::None | Precondition::RemovedAt(_) => {}
-            Precondition::EndsAt(asked) if asked == end => {}
-            Precondition::EndsAt(asked) => {
-                return Err(StoreError::Conflict { run: run.clone(), asked, end });
+            Precondition::EndsAt(position) if position == end => {}
+            Precondition::EndsAt(position) => {
+                return Err(StoreError::Conflict { run: run.clone(), position, end });
             }
             Precondition::Exists if end > 0 => {}
             Precondition::Exists => return Err(StoreError::UnknownRun(run.clone())),
@@ -156,15 +166,15 @@ impl State {
                 return Err(StoreError::Unusable(format!("run {run} is not over")));
             }
         }
-        if let Some(asked) = batch.first
-            && asked != end
+        if let Some(position) = batch.first
+            && position != end
         {
-            return Err(StoreError::Conflict { run: batch.run.clone(), asked, end });
+            return Err(StoreError::Conflict { run: batch.run.clone(), position, end });
         }
         Ok(RunHead { end: end + batch.count, terminal: batch.terminal.unwrap_or(terminal) })
     }
 
-    fn take(&mut self, batch: WriteBatch, head: RunHead) -> Accepted {
+    fn apply(&mut self, batch: WriteBatch, head: RunHead) -> Reply {
         self.heads.set(&batch.run, head);
         if let Some(seq) = batch.highest_seq {
             self.next_seq = self.next_seq.max(seq + 1);
@@ -176,13 +186,13 @@ impl State {
         let created = batch.creations.into_iter().map(|creation| self.create(creation)).collect();
         let delivered =
             batch.deliveries.into_iter().map(|outgoing| self.deliver(outgoing)).collect();
-        (batch.reply, Committed { delivered, created })
+        Reply { to: batch.reply, committed: Committed { delivered, created } }
     }
 
     fn known(&mut self, run: &RunId) -> RunHead {
         self.heads
             .of(run)
-            .expect("`decide` has looked it up, and nothing is forgotten within a group")
+            .expect("`validate` has looked it up, and nothing is forgotten within a group")
     }
 
     fn create(&mut self, creation: CreatedRun) -> bool {

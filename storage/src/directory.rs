@@ -21,7 +21,7 @@ pub(crate) const KEYSPACE: u32 = 1;
 const CACHE: u64 = 64 * 1024 * 1024;
 
 /// How long to wait until the threads of a store just closed release the file.
-const PATIENCE: Duration = Duration::from_secs(30);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Takes the lock and writes the process id into it, for the error of another process.
 pub(crate) fn lock(directory: &Path) -> Result<DirectoryLock, StoreError> {
@@ -123,10 +123,10 @@ pub(crate) fn until_released(log: &Path) -> Result<(), StoreError> {
         // Unlocked explicitly: a child process that is being spawned shares the file until exec.
         let _ = sender.send(file.lock().and_then(|()| file.unlock()));
     });
-    match released.recv_timeout(PATIENCE) {
+    match released.recv_timeout(RELEASE_TIMEOUT) {
         Ok(locked) => locked.map_err(|error| io("locking", &path, &error)),
         Err(_) => Err(StoreError::Unusable(format!(
-            "{} is not released after {PATIENCE:?}",
+            "{} is not released after {RELEASE_TIMEOUT:?}",
             path.display()
         ))),
     }

@@ -87,10 +87,10 @@ impl Content {
         write_batch::check(&commit)?;
         let run = &commit.run;
         let end = self.runs.get(run).map_or(0, Run::end);
-        if let Some(asked) = commit.events.first().map(|event| event.position)
-            && asked != end
+        if let Some(position) = commit.events.first().map(|event| event.position)
+            && position != end
         {
-            return Err(StoreError::Conflict { run: run.clone(), asked, end });
+            return Err(StoreError::Conflict { run: run.clone(), position, end });
         }
         let own = self.runs.entry(run.clone()).or_default();
         own.events.extend(commit.events.iter().map(rounded));

@@ -171,7 +171,7 @@ impl SledStore {
             let shared = Arc::clone(&self.shared);
             blocking(move || shared.write(&encoder.blobs)).await?;
         }
-        self.committer.accept(batch)?;
+        self.committer.submit(batch)?;
         answer.await.unwrap_or_else(|_| Err(StoreError::Poisoned("the committer is gone".into())))
     }
 

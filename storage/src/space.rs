@@ -49,13 +49,14 @@ impl Watch {
     pub(crate) fn check(&self, bytes: usize) -> Result<(), StoreError> {
         let needed = RESERVE.saturating_add(bytes as u64);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = last
-            .filter(|(asked, free)| asked.elapsed() < INTERVAL && *free >= needed && bytes < LARGE);
-        let (asked, free) = match known {
+        let known = last.filter(|(measured, free)| {
+            measured.elapsed() < INTERVAL && *free >= needed && bytes < LARGE
+        });
+        let (measured, free) = match known {
             Some(known) => known,
             None => (Instant::now(), (self.probe)().map_err(StoreError::Full)?),
         };
-        *last = Some((asked, free.saturating_sub(bytes as u64)));
+        *last = Some((measured, free.saturating_sub(bytes as u64)));
         if free >= needed {
             return Ok(());
         }

@@ -150,7 +150,7 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
         if event.position != end {
             return Err(StoreError::Conflict {
                 run: commit.run.clone(),
-                asked: event.position,
+                position: event.position,
                 end,
             });
         }
@@ -166,9 +166,9 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
         return Err(StoreError::Unusable(reason));
     }
     for creation in &commit.creations {
-        let asked = creation.event.position;
-        if asked != 0 {
-            return Err(StoreError::Conflict { run: creation.run.clone(), asked, end: 0 });
+        let position = creation.event.position;
+        if position != 0 {
+            return Err(StoreError::Conflict { run: creation.run.clone(), position, end: 0 });
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_engine::StoreError;
 
-use crate::committer::{Committer, Group};
+use crate::committer::{Committer, Group, Reply};
 use crate::directory::closed_record;
 use crate::error::{Poison, catch_sled_panic};
 use crate::key;
@@ -41,18 +41,18 @@ impl Writer {
 
     /// Makes a group durable, then completes its commits.
     fn write(&self, group: Group) {
-        let Group { batch, writes, size, answers } = group;
+        let Group { batch, writes, size, replies } = group;
         let written = self
             .poison
             .check()
             .and_then(|()| if writes == 0 { Ok(()) } else { self.apply_or_poison(batch) });
         self.counters.add(Statistics {
             groups: u64::from(size.bytes > 0),
-            commits: answers.len() as u64,
+            commits: replies.len() as u64,
             ..size
         });
-        for (reply, committed) in answers {
-            let _ = reply.send(written.clone().map(|()| committed));
+        for Reply { to, committed } in replies {
+            let _ = to.send(written.clone().map(|()| committed));
         }
     }
 

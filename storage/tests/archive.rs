@@ -121,7 +121,7 @@ async fn a_pruned_run_stays_over(log: Log) {
         "it is not begun again by itself"
     );
     let stale = log.commit(append("a", 1, &Payload::null())).await;
-    assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), asked: 1, end: 5 }));
+    assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), position: 1, end: 5 }));
 }
 
 async fn a_run_that_goes_on_is_not_pruned(log: Log) {

@@ -50,7 +50,7 @@ pub(crate) async fn said(directory: &Path, repair: bool) -> (Vec<String>, CheckR
 async fn check(
     change: impl FnOnce(&sled::Db),
     expected: &[&str],
-    mended: bool,
+    repaired: bool,
 ) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     sample(directory.path()).await;
@@ -62,9 +62,9 @@ async fn check(
         assert!(line.starts_with(expected), "{line:?} does not begin with {expected:?}");
     }
     let (_, report) = said(directory.path(), true).await;
-    assert!(report.damages.iter().all(|damage| damage.mended == mended), "{report:?}");
+    assert!(report.damages.iter().all(|damage| damage.repaired == repaired), "{report:?}");
     let (after, _) = said(directory.path(), false).await;
-    assert_eq!(after.is_empty(), mended, "{after:?}");
+    assert_eq!(after.is_empty(), repaired, "{after:?}");
     directory
 }
 
@@ -172,7 +172,7 @@ async fn a_child_that_is_waited_for_and_lost_begins_anew() {
     assert_eq!(said(directory.path(), false).await.0, expected);
     let (lines, report) = said(directory.path(), true).await;
     assert_eq!(
-        (lines.as_slice(), report.damages[0].mended),
+        (lines.as_slice(), report.damages[0].repaired),
         (expected.map(str::to_owned).as_slice(), true)
     );
     assert_eq!(said(directory.path(), false).await.0, Vec::<String>::new());
@@ -288,15 +288,15 @@ async fn in_a_log_in_use_the_records_of_what_is_worked_on_stay() {
     });
     let store = SledStore::open(directory.path()).unwrap();
     let report = store.mend_in_use(|run| run.as_str() != "hurt").await.unwrap();
-    let mended: Vec<(&str, bool)> =
-        report.damages.iter().map(|damage| (&*damage.record, damage.mended)).collect();
+    let repaired: Vec<(&str, bool)> =
+        report.damages.iter().map(|damage| (&*damage.record, damage.repaired)).collect();
     let expected = [
         ("summary of run big", true),
         ("event 1 of run good", false),
         ("event 1 of run hurt", true),
         ("event 1 of run over", true),
     ];
-    assert_eq!(mended, expected);
+    assert_eq!(repaired, expected);
     assert!(report.damages[1].repair.ends_with("when no process works on it"), "{report:?}");
     assert_eq!(report.quarantined.len(), 2);
     let published = vec![("value".into(), None)];
@@ -306,6 +306,6 @@ async fn in_a_log_in_use_the_records_of_what_is_worked_on_stay() {
     assert_eq!(store.read(&run("hurt"), 0).await.unwrap().len(), 1);
     assert_eq!(store.read(&run("good"), 2).await.unwrap().len(), 3);
     let after = store.mend_in_use(|_| false).await.unwrap();
-    assert_eq!((after.damages.len(), after.damages[0].mended), (1, true), "{after:?}");
+    assert_eq!((after.damages.len(), after.damages[0].repaired), (1, true), "{after:?}");
     assert!(store.check(false).await.unwrap().damages.is_empty());
 }

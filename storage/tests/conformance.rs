@@ -48,7 +48,7 @@ async fn what_was_appended_is_read(log: Log) {
 }
 
 async fn an_append_that_is_not_at_the_end_is_refused(log: Log) {
-    let refused = |asked, end| Err(StoreError::Conflict { run: run("a"), asked, end });
+    let refused = |position, end| Err(StoreError::Conflict { run: run("a"), position, end });
     let null = Payload::null();
     assert_eq!(log.commit(append("a", 1, &null)).await, refused(1, 0));
     log.commit(start("a")).await.unwrap();
@@ -70,7 +70,10 @@ async fn a_refused_commit_leaves_nothing_behind(log: Log) {
         creations: vec![creation("b")],
         ..append("a", 5, &Payload::null())
     };
-    assert!(matches!(log.commit(stale).await, Err(StoreError::Conflict { asked: 5, end: 1, .. })));
+    assert!(matches!(
+        log.commit(stale).await,
+        Err(StoreError::Conflict { position: 5, end: 1, .. })
+    ));
     assert_eq!(log.read(&run("a"), 0).await.unwrap().len(), 1);
     assert_eq!(log.mailbox(&run("a")).await.unwrap(), [message]);
     assert!(log.published(&run("a")).await.unwrap().is_empty());
@@ -91,7 +94,7 @@ async fn a_stale_writer_loses(log: Log) {
         match task.await.unwrap() {
             (writer, Ok(_)) => winners.push(Payload::of(&writer)),
             (_, Err(error)) => {
-                assert_eq!(error, StoreError::Conflict { run: run("a"), asked: 1, end: 2 });
+                assert_eq!(error, StoreError::Conflict { run: run("a"), position: 1, end: 2 });
             }
         }
     }
@@ -118,7 +121,10 @@ async fn a_birth_happens_once(log: Log) {
         creations: vec![longhaul_engine::store::Creation { event: wrong, ..creation("other") }],
         ..append("parent", 3, &Payload::null())
     };
-    assert!(matches!(log.commit(wrong).await, Err(StoreError::Conflict { asked: 3, end: 0, .. })));
+    assert!(matches!(
+        log.commit(wrong).await,
+        Err(StoreError::Conflict { position: 3, end: 0, .. })
+    ));
 }
 
 async fn messages_reach_living_runs_only(log: Log) {

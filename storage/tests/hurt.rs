@@ -263,7 +263,7 @@ fn try_out(sample: &Sample, harm: &Harm) {
     }
 
     let report = checked(hurt.path(), true);
-    assert!(report.damages.iter().all(|damage| damage.mended), "{case}: {report:#?}");
+    assert!(report.damages.iter().all(|damage| damage.repaired), "{case}: {report:#?}");
     assert_eq!(report.damages.is_empty(), sound, "{case}: {before:#?} {report:#?}");
     assert_eq!(report.kept.is_some(), before.needs_rewrite, "{case}: {before:#?} {report:#?}");
     if let (Some(kept), Some(damaged), false) = (&report.kept, damaged, opens) {

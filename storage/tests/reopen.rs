@@ -36,7 +36,7 @@ async fn everything_is_there_after_reopening() {
     assert!(second.seq > first.seq);
     assert_eq!(store.deliver(signal("over", "late")).await, Ok(None));
     let stale = store.commit(append("a", 1, &value)).await;
-    assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), asked: 1, end: 2 }));
+    assert_eq!(stale, Err(StoreError::Conflict { run: run("a"), position: 1, end: 2 }));
     store.commit(append("a", 2, &value)).await.unwrap();
     let again = Commit { creations: vec![creation("child")], ..append("a", 3, &Payload::null()) };
     assert_eq!(store.commit(again).await.unwrap().created, [false]);

@@ -153,7 +153,7 @@ async fn what_was_sent_and_is_lost_is_delivered_once_more() {
     let (_, report) = said(directory.path(), true).await;
     let repair = "deliver the message again, as it was sent";
     assert!(
-        report.damages.iter().all(|damage| damage.mended && damage.repair == repair),
+        report.damages.iter().all(|damage| damage.repaired && damage.repair == repair),
         "{report:?}"
     );
     assert_eq!(

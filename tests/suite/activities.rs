@@ -120,7 +120,7 @@ fn machine_fails(times: u32, counts: &Counts) -> Handlers {
             }
         }
     };
-    let deed = Hands::<Deed>::new(&counts, act.clone()).probed(|_| Probe::NotLanded);
+    let deed = Hands::<Deed>::new(&counts, act.clone()).probed(|_| Probe::NotHappened);
     Handlers::new().with::<Step>(Hands::new(&counts, act)).with::<Deed>(deed)
 }
 
@@ -178,7 +178,7 @@ async fn a_probe_that_the_machine_fails_is_made_again_and_parks_nothing() {
         if asked.of("r") < 3 {
             Probe::Machine("no file descriptors left".into())
         } else {
-            Probe::NotLanded
+            Probe::NotHappened
         }
     };
     let deed =
@@ -281,12 +281,12 @@ async fn unknown(answer: Probe<String>) -> (World, Counts) {
 
 #[tokio::test]
 async fn an_unknown_outcome_is_asked_for() {
-    let (world, counts) = unknown(Probe::Landed("it is there".into())).await;
+    let (world, counts) = unknown(Probe::Happened("it is there".into())).await;
     assert_eq!(world.result("r").await, "it is there");
     assert_eq!(counts.of("r"), 0, "it is not done again");
     world.engine.stop().await;
 
-    let (world, counts) = unknown(Probe::NotLanded).await;
+    let (world, counts) = unknown(Probe::NotHappened).await;
     assert_eq!(world.result("r").await, "r at 2");
     assert_eq!(counts.of("r"), 1);
     world.engine.stop().await;
@@ -294,7 +294,7 @@ async fn an_unknown_outcome_is_asked_for() {
 
 #[tokio::test]
 async fn what_nobody_can_tell_waits_for_a_person() {
-    for (landed, expected) in [(true, "by hand"), (false, "r at 2")] {
+    for (happened, expected) in [(true, "by hand"), (false, "r at 2")] {
         let (world, counts) = unknown(Probe::Unknown("no trace".into())).await;
         let parked = async || world.memory.summary(&id("r")).await.unwrap().unwrap().status;
         until("it is parked", async || matches!(parked().await, Status::Parked(_))).await;
@@ -304,11 +304,11 @@ async fn what_nobody_can_tell_waits_for_a_person() {
             "it is unknown whether `deed` (attempt 1) happened: no trace"
         );
         assert_eq!(counts.of("r"), 0, "it is not done again unasked");
-        let output = if landed { Payload::of("by hand") } else { Payload::null() };
+        let output = if happened { Payload::of("by hand") } else { Payload::null() };
         let request = RequestedBy { by: "ops".into(), why: "looked".into() };
         world
             .engine
-            .deliver(&id("r"), MessageBody::Reconcile { landed, output, request })
+            .deliver(&id("r"), MessageBody::Reconcile { happened, output, request })
             .await
             .unwrap();
         assert_eq!(world.result("r").await, expected);
@@ -434,14 +434,14 @@ async fn progress_is_given_to_the_next_attempt() {
     let memory = MemoryStore::new();
     let hands = || {
         Hands::<Deed>::new(&Counts::default(), |_, attempt| async move {
-            if let Some(progress) = attempt.progress {
+            if let Some(progress) = attempt.last_progress {
                 return Ok(format!("went on from {}", progress.read::<String>().unwrap()));
             }
-            attempt.progress(Payload::of("page 7"));
+            attempt.record_progress(Payload::of("page 7"));
             attempt.cancelled().await;
             Err(Failure::cancelled())
         })
-        .probed(|_| Probe::NotLanded)
+        .probed(|_| Probe::NotHappened)
     };
     let first = world(memory.clone(), Handlers::new().with::<Deed>(hands())).await;
     first.start("r", "deed").await;

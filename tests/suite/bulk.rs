@@ -96,7 +96,7 @@ fn each_verb_selects_the_runs_that_it_can_act_on() {
         dry["runs"].as_array().unwrap().iter().filter_map(|run| run["run"].as_str()).collect();
     assert_eq!(runs.len(), 1, "{dry:#}");
     let dry = world.json("resume --filter feature=manual --dry-run");
-    assert_eq!(dry["runs"][0]["asked"], format!("{id}/manual/1"), "{dry:#}");
+    assert_eq!(dry["runs"][0]["target"], format!("{id}/manual/1"), "{dry:#}");
     world.call("resume --filter kind=session --yes").exits(0).says("no run matches");
     world.call("cancel --filter feature=manual --yes").exits(0).says("no run matches");
 

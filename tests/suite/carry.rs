@@ -31,7 +31,7 @@ fn a_log_is_carried_over_and_is_the_same_to_the_byte() {
         "what was carried over is carried on the same"
     );
     other.call(&["import", &one]).exits(0).says("skipped: the log has it already, exactly so");
-    other.call(&["check"]).exits(0).says("whole");
+    other.call(&["check"]).exits(0).says("no damage found");
     other.call(&["replay", "--all"]).exits(0).says("5 runs: 5 same, 0 diverged");
 
     // Of the parts of a log, the same log.
@@ -84,8 +84,8 @@ fn a_log_in_use_is_read_backed_up_and_filled() {
     assert_eq!(said.exits(0).says("wrote 3 runs").out.trim(), backup);
     world.longhaul.call(&["replay", "--all"]).exits(0).says("3 runs: 3 same");
     world.longhaul.call(&["replay", &backup]).exits(0).says("3 runs: 3 same");
-    world.longhaul.call(&["check"]).exits(0).says("whole");
-    world.longhaul.call(&["check", "--repair"]).exits(0).says("whole");
+    world.longhaul.call(&["check"]).exits(0).says("no damage found");
+    world.longhaul.call(&["check", "--repair"]).exits(0).says("no damage found");
     let other = World::finished();
     let file = other.text("other.jsonl");
     other.longhaul.call(&["export", "--project", &other.id, "-O", &file]).exits(0);
@@ -103,9 +103,9 @@ fn a_log_in_use_is_read_backed_up_and_filled() {
     let restored = world.elsewhere("restored");
     restored.call(&["restore", &backup]).exits(0).says("restored 3 runs");
     restored.call(&["restore", &backup]).exits(2).says("is not empty");
-    restored.call(&["check"]).exits(0).says("3 runs").says("whole");
+    restored.call(&["check"]).exits(0).says("3 runs").says("no damage found");
     restored.call(&["replay", "--all"]).exits(0).says("3 runs: 3 same");
-    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["check"]).exits(0).says("no damage found");
     let names: Vec<_> = std::fs::read_dir(world.path("."))
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -147,7 +147,7 @@ fn histories_are_let_go_of_and_their_runs_stay_known() {
         last_line(&world.longhaul.call(&["replay", "--all"])),
         "5 runs: 1 same, 0 diverged, 4 pruned"
     );
-    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["check"]).exits(0).says("no damage found");
     world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]).exits(0).says("0 runs pruned");
     world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
     assert_eq!(world.project.marks().len(), 2, "nothing was done again");
@@ -173,7 +173,7 @@ fn two_commands_at_once_wait_for_each_other() {
     for mut import in at_once {
         import.exits(0);
     }
-    other.call(&["check"]).exits(0).says("5 runs").says("whole");
+    other.call(&["check"]).exits(0).says("5 runs").says("no damage found");
     assert!(world.exported(&other, "two.jsonl") == std::fs::read_to_string(&file).unwrap());
 }
 
@@ -196,7 +196,7 @@ fn a_backup_from_the_middle_goes_on_where_another_log_has_closed_the_work_tree()
         restored.call(&["run", "--take-over", &world.root]).exits(0).says("2 of 2 features pass");
         assert_eq!(world.project.content("main"), content);
         assert_eq!(world.project.landed("main"), ["table", "parser"], "nothing lands twice");
-        restored.call(&["check"]).exits(0).says("whole");
+        restored.call(&["check"]).exits(0).says("no damage found");
         restored.call(&["replay", "--all"]).exits(0).says("0 diverged");
     }
 }

@@ -276,7 +276,7 @@ fn what_cannot_be_run_says_why() {
     world.longhaul.call(&["run", &world.root, &nowhere]).exits(5);
 
     world.longhaul.call(&["cancel", "nobody/at-all/1"]).exits(2).says("nobody/at-all/1");
-    world.longhaul.call(&["reconcile", "nobody", "--landed"]).exits(2).says("nobody");
+    world.longhaul.call(&["reconcile", "nobody", "--happened"]).exits(2).says("nobody");
     world
         .longhaul
         .call(&["feature", "show", "nothing", "--dir", &world.root])

@@ -65,8 +65,8 @@ fn handlers(counts: &Counts, world: &Counts) -> Handlers {
         async move { Ok(input.to_uppercase()) }
     });
     let deeds = deeds.probed(move |input| match asked.of(&input) {
-        0 => Probe::NotLanded,
-        _ => Probe::Landed(input.to_uppercase()),
+        0 => Probe::NotHappened,
+        _ => Probe::Happened(input.to_uppercase()),
     });
     Handlers::new().with::<Step>(capitals(counts)).with::<Deed>(deeds)
 }

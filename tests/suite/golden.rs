@@ -1,10 +1,10 @@
 //! Histories of the past: the workflows of today must decide as those did that recorded them.
 //!
 //! `tests/histories/*.jsonl` were recorded from the real workflows in a world of scripted
-//! activities. A change of a workflow that makes one of them diverge would stop such runs of users
-//! half-way: put it behind [`version`](longhaul_engine::Context::version). `LONGHAUL_RECORD=1 cargo
-//! test -p longhaul-tests golden` records them anew, which is right before a release only, or for a
-//! story that is new; nothing else ever writes them.
+//! activities. From the first release on, a change of a workflow that makes one of them diverge
+//! stops such runs of users half-way: put it behind [`version`](longhaul_engine::Context::version).
+//! `LONGHAUL_RECORD=1 cargo test -p longhaul-tests --test suite golden` records them anew: then
+//! only for a story that is new, until then after each change; nothing else ever writes them.
 
 mod batch;
 mod outage;
@@ -131,7 +131,7 @@ fn another_answer_is_found_where_it_makes_the_next_decision_another() {
         }
         is_check
     };
-    check_diverges(fail, 6, r#"call check_base {"project""#, r#""reason":"repair""#);
+    check_diverges(fail, 6, r#"call precheck {"project""#, r#""reason":"repair""#);
 }
 
 #[test]

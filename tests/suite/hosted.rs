@@ -129,7 +129,7 @@ fn the_built_in_agent_works_through_a_backlog() {
     history.exits(0).says("scripted answered").says("write parser.txt");
     hosted.world.call(&format!("describe {session}")).exits(0);
     hosted.world.call("replay --all").exits(0).says("0 diverged");
-    hosted.world.call("check").exits(0).says("whole");
+    hosted.world.call("check").exits(0).says("no damage found");
 }
 
 /// Works in many steps, each with much output; counts them in a file of the tree, so that a fresh
@@ -256,7 +256,7 @@ impl Killed {
         let repeated = hosted.server.repeated().len();
         assert!(repeated <= kills, "{repeated} answers requested again after {kills} kills");
         hosted.world.call("replay --all").exits(0).says("0 diverged");
-        hosted.world.call("check").exits(0).says("whole");
+        hosted.world.call("check").exits(0).says("no damage found");
         let project = &hosted.world.project;
         assert_eq!(project.landed("main"), ["table", "parser"]);
         for feature in ["parser", "table"] {

@@ -23,7 +23,7 @@ const VERBS: [&str; 18] = [
     "checkpoint _",
     "fork _ --from start",
     "restart _",
-    "reconcile _ --landed",
+    "reconcile _ --happened",
     "pause _",
     "resume _",
     "cancel _",
@@ -72,7 +72,7 @@ fn every_verb_finds_a_run_by_all_of_its_names() {
         "restart _",
         "checkpoint _",
         "replay _",
-        "reconcile _ --landed",
+        "reconcile _ --happened",
         "pause _",
     ] {
         world.call(&verb.replace('_', "table")).exits(2).says("/table` says why");
@@ -176,7 +176,7 @@ fn who_is_not_told_is_named_as_asked_and_by_its_id() {
     let run = format!("{}/parser/1", world.project_id());
     let lines = said["runs"].as_array().unwrap();
     assert_eq!(
-        (&lines[0]["asked"], &lines[0]["run"]),
+        (&lines[0]["target"], &lines[0]["run"]),
         (&"parser".into(), &run.clone().into()),
         "{said:#}"
     );
@@ -186,7 +186,7 @@ fn who_is_not_told_is_named_as_asked_and_by_its_id() {
         "{said:#}"
     );
     assert_eq!(
-        (&lines[1]["asked"], &lines[1]["run"]),
+        (&lines[1]["target"], &lines[1]["run"]),
         (&"nobody".into(), &"nobody".into()),
         "{said:#}"
     );

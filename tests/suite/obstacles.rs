@@ -24,7 +24,7 @@ fn something_else_in_the_place_of_the_progress_file_is_shown_and_in_no_features_
     world.project.hold("parser");
     let mut run = world.begin();
     world.project.until_at_work("parser");
-    let finding = "claude-progress.txt is not a file; move it away, and it is created";
+    let finding = "claude-progress.txt is not a file; move it away, and Longhaul creates it";
     world.call("status .").exits(0).says(finding);
     world.call("doctor .").says(finding);
     until("it warns", || run.said().contains(finding));

@@ -86,20 +86,20 @@ fn what_nobody_can_tell_waits_for_a_person_and_goes_on_as_they_say() {
         .says("The run is parked: it is unknown whether")
         .says("longhaul reconcile");
     call(&["resume", "parser"]).exits(3).says("is parked");
-    call(&["reconcile", "parser", "--not-landed", "--by", "ann", "--why", "looked at main"])
+    call(&["reconcile", "parser", "--not-happened", "--by", "ann", "--why", "looked at main"])
         .exits(0);
-    let settled = "reconcile_not_landed by ann: looked at main";
+    let settled = "reconcile_not_happened by ann: looked at main";
     call(&["why", "parser"]).exits(0).says(&format!("Pending: {settled}"));
     wishes
         .longhaul
         .call(&["status", &wishes.world.root])
         .exits(0)
-        .says("pending: reconcile_not_landed");
+        .says("pending: reconcile_not_happened");
     wishes
         .longhaul
         .call(&["list", "--feature", "parser"])
         .exits(0)
-        .says("pending: reconcile_not_landed");
+        .says("pending: reconcile_not_happened");
     wishes.wish("blind", false);
     wishes.run().exits(0).says("1 of 1 features pass");
     assert_eq!(wishes.world.project.landed("main"), ["parser"]);

@@ -55,7 +55,7 @@ async fn ends_well(engine: &Engine, run: &str) {
 
 fn answers(counts: &Counts) -> Handlers {
     let deed = Hands::<Deed>::new(counts, |input, _| async move { Ok(input) });
-    Handlers::new().with::<Deed>(deed.probed(|_| Probe::NotLanded))
+    Handlers::new().with::<Deed>(deed.probed(|_| Probe::NotHappened))
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn a_pause_of_a_parked_run_outlives_the_word_on_its_effect_and_two_deaths(
     parked.deliver(&id("r"), MessageBody::Pause(RequestedBy::default())).await.unwrap();
     status_is(&memory, "r", is_paused).await;
     let settled = MessageBody::Reconcile {
-        landed: false,
+        happened: false,
         output: Payload::null(),
         request: RequestedBy::default(),
     };

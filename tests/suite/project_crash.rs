@@ -26,7 +26,7 @@ use longhaul_tests::script::id;
 use longhaul_tests::wait::PATIENCE;
 use longhaul_tests::witness::Witness;
 use longhaul_workflows::contracts::{
-    CheckBase, LoadBacklog, ProjectRef, RunChecks, RunSession, RunSetup,
+    LoadBacklog, Precheck, ProjectRef, RunChecks, RunSession, RunSetup,
 };
 use longhaul_workflows::project::{Phase, ProjectInput, ProjectSummary, ProjectWorkflow, signal};
 use serde_json::Value;
@@ -105,7 +105,7 @@ impl World {
             .with::<LoadBacklog>(files::ProjectReader::new(git.clone()))
             .with::<RunSetup>(checks.clone())
             .with::<RunChecks>(checks.clone())
-            .with::<CheckBase>(checks)
+            .with::<Precheck>(checks)
             .with::<RunSession>(session::SessionHandler::new(
                 &home,
                 supervisor,

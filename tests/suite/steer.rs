@@ -180,7 +180,7 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
         (&described["mailbox"][1]["by"], &described["mailbox"][1]["why"]),
         (&"ann".into(), &"it is long".into())
     );
-    world.tell(&["signal", "parser", "note", "and keep it short"]).exits(2).says("no JSON");
+    world.tell(&["signal", "parser", "note", "and keep it short"]).exits(2).says("is not JSON");
     world
         .tell(&["signal", "parser", "longhaul.terminate"])
         .exits(2)

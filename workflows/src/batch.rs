@@ -1,6 +1,6 @@
 //! The batch workflow: many projects in dependency order, under one id that can be submitted again.
 //!
-//! A batch is a durable run: which project may begin is a decision, so it belongs into a history
+//! A batch is a durable run: which project may begin is a decision, so it belongs in a history
 //! that can be replayed. Beginning a project and observing its end are up to the owner of the log,
 //! which follows the published state and reports to the batch by a signal.
 
@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use longhaul_engine::{
     Context, ContextExt, Ending, Filter, InvalidRunId, Payload, Received, RunId, Stop, Workflow,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::backlog::FeatureId;
 use crate::finding::Skipped;
@@ -22,12 +22,13 @@ pub use plan::{Entry, Plan, PlanError};
 use state::BatchRun;
 pub use state::{BatchInput, BatchView, EntryState};
 
-/// The workflow `batch`: one everlasting run for each batch.
+/// The workflow `batch`: one long-lived run for each batch.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchWorkflow;
 
-/// The number of commands after which a batch continues as new, plus some for each project.
-const SEGMENT: usize = 2000;
+/// The number of commands after which a batch continues as new, which keeps its history and its
+/// replay short. A batch of many projects gets some more for each: it repeats their states.
+const MAX_COMMANDS: usize = 2000;
 
 impl BatchWorkflow {
     /// Its name in histories.
@@ -49,7 +50,7 @@ pub struct Submit {
     pub plan: Plan,
 }
 
-/// The signal `now`: reports that a project has another state than the published one.
+/// The signal `state`: reports that a project has another state than the published one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateReport {
     /// The submission that the report refers to; a report on an earlier one is stale.
@@ -67,7 +68,7 @@ impl Submit {
 
 impl StateReport {
     /// The name of the signal.
-    pub const SIGNAL: &'static str = "now";
+    pub const SIGNAL: &'static str = "state";
 }
 
 #[async_trait]
@@ -77,7 +78,7 @@ impl Workflow for BatchWorkflow {
         loop {
             run.start_ready_projects();
             run.publish(context).await?;
-            if context.commands() as usize > SEGMENT + 4 * run.len() {
+            if context.commands() as usize > MAX_COMMANDS + 4 * run.len() {
                 return Ok(Ending::ContinueAsNew(Payload::of(&run.into_input())));
             }
             let Some(Received::Signal { name, payload, from }) =
@@ -85,27 +86,22 @@ impl Workflow for BatchWorkflow {
             else {
                 continue;
             };
-            let skipped = match (name.as_str(), &from) {
-                (Submit::SIGNAL, None) => match payload.read() {
-                    Ok(submit) => {
-                        run.submit(submit);
-                        continue;
-                    }
-                    Err(error) => format!("it cannot be read: {error}"),
-                },
-                (StateReport::SIGNAL, None) => match payload.read() {
-                    Ok(now) => {
-                        run.now(now);
-                        continue;
-                    }
-                    Err(error) => format!("it cannot be read: {error}"),
-                },
-                (_, Some(_)) => "a run cannot send it to a batch".to_owned(),
-                (_, None) => "a batch takes no signal of this name".to_owned(),
+            let taken = match (name.as_str(), &from) {
+                (Submit::SIGNAL, None) => read(&payload).map(|submit| run.submit(submit)),
+                (StateReport::SIGNAL, None) => read(&payload).map(|report| run.report(report)),
+                (_, Some(_)) => Err("a run cannot send it to a batch".to_owned()),
+                (_, None) => Err("a batch takes no signal of this name".to_owned()),
             };
-            context.set(Skipped::KEY, &Skipped { signal: name, from, reason: skipped }).await?;
+            // A signal that cannot be applied must not stop the batch; `why` shows the reason.
+            if let Err(reason) = taken {
+                context.set(Skipped::KEY, &Skipped { signal: name, from, reason }).await?;
+            }
         }
     }
+}
+
+fn read<T: DeserializeOwned>(payload: &Payload) -> Result<T, String> {
+    payload.read().map_err(|error| format!("it cannot be read: {error}"))
 }
 
 impl BatchRun {

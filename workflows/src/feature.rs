@@ -1,10 +1,10 @@
-//! The feature workflow, from the first work tree to the target branch.
+//! The feature workflow, from the first work tree to the target branch. This file is the outline;
+//! one session, its seal and its gates are in [`retry`].
 //!
 //! Every `call` is an activity whose result is in the log before the next line runs. After a crash
 //! this function runs again from the top, receives the recorded results, and continues at the end
 //! of the log.
 
-mod admission;
 mod approval;
 mod claim;
 mod edited;
@@ -15,6 +15,7 @@ mod note;
 mod notice;
 mod outcome;
 mod retry;
+mod session_permit;
 mod stage;
 mod steps;
 mod tree;
@@ -40,6 +41,7 @@ pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
 pub use stage::Stage;
 pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
 
+use outcome::Landing;
 use retry::Try;
 use work::Work;
 
@@ -71,9 +73,9 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         claim::close(context, work).await?;
     }
     if work.input.claimed
-        && let Some(held) = claim::judge(context, work).await?
+        && let Some(landing) = claim::judge(context, work).await?
     {
-        return Ok(work.passed_as_claimed(held.commit, held.waits_on_next));
+        return Ok(work.passed_as_claimed(landing));
     }
 
     work.enter(context, Stage::WorkTree).await?;
@@ -90,7 +92,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         && let Some(confirmed) = claim::judge(context, work).await?
     {
         work.files = landed.files;
-        return Ok(work.passed(landed.commit, confirmed.waits_on_next));
+        return Ok(work.passed(Landing { commit: landed.commit, ..confirmed }));
     }
     if worktree.has_work {
         tree::refresh(context, work).await?;
@@ -114,9 +116,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
                 Try::Passed(commit) => commit,
                 Try::Again => continue,
                 Try::GivenUp(reason) => return Ok(work.given_up(reason)),
-                Try::Landed { commit, waits_on_next } => {
-                    return Ok(work.passed(commit, waits_on_next));
-                }
+                Try::Landed(landing) => return Ok(work.passed(landing)),
             },
         };
         if !approval::is_granted(context, work, &commit).await? {
@@ -127,9 +127,9 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         let lease = merge_lease::acquire(context, work, &files).await?;
         work.enter(context, Stage::Merging).await?;
         match integrate(context, work, &lease, &commit).await? {
-            Some((commit, waits_on_next)) => {
+            Some(landing) => {
                 claim::close(context, work).await?;
-                return Ok(work.passed(commit, waits_on_next));
+                return Ok(work.passed(landing));
             }
             None => merge_lease::release(context, work).await?,
         }
@@ -152,7 +152,7 @@ async fn integrate(
     work: &mut Work,
     lease: &MergeLease,
     commit: &str,
-) -> Result<Option<(String, Option<String>)>, Stop> {
+) -> Result<Option<Landing>, Stop> {
     let at = context.now().await?;
     loop {
         let merge = work.merge(commit, at, lease);
@@ -161,7 +161,7 @@ async fn integrate(
                 commit: merged,
                 tip,
                 worktree,
-                same,
+                same_as_work,
                 put_back,
                 outside,
                 edited_checks,
@@ -175,7 +175,7 @@ async fn integrate(
                     Candidate {
                         commit: merged,
                         worktree,
-                        same_as: same.then(|| commit.to_owned()),
+                        same_as: same_as_work.then(|| commit.to_owned()),
                         edited_checks,
                     },
                     tip,
@@ -194,7 +194,8 @@ async fn integrate(
         // not the one that would land.
         if let Some(landed) = merge_lease::land(context, work, &tip, &merged.commit).await? {
             work.note_outside(&landed.outside);
-            return Ok(Some((merged.commit, landed.waits_on_next)));
+            let waits_on_next = landed.waits_on_next;
+            return Ok(Some(Landing { commit: merged.commit, waits_on_next }));
         }
     }
 }

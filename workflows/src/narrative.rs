@@ -1,5 +1,5 @@
-//! Text for people about histories: each event as one or more entries. New activities are described
-//! only here.
+//! Text for people about histories: each event as one or more entries. Activities are described in
+//! [`activity`].
 
 mod activity;
 
@@ -25,8 +25,9 @@ pub use crate::text::{clock, counted, short};
 /// The most characters shown of a payload with an unknown shape.
 const PREVIEW: usize = 80;
 
-/// The kind of an entry, as named in `history.json` and `claude-progress.txt`. The names are
-/// stable: scripts read them. A [`Kind::Detail`] is shown in the history of its run only.
+/// The kind of an entry, as named in `history.json` and `claude-progress.txt`. Scripts read the
+/// names, so they are frozen from the first release on. A [`Kind::Detail`] is shown in the history
+/// of its run only.
 #[expect(missing_docs, reason = "the names say it")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -173,8 +174,8 @@ fn entry(kind: &EventKind, before: &RunView) -> Entry {
         EventKind::RunPaused(request) => entry(Kind::Paused, format!("paused{}", by(request))),
         EventKind::RunResumed(request) => entry(Kind::Resumed, format!("resumed{}", by(request))),
         EventKind::RunParked { effect, .. } => entry(Kind::Parked, format!("parked: {effect}")),
-        EventKind::RunReconciled { landed, request, .. } => {
-            let what = if *landed { "the effect happened" } else { "the effect did not happen" };
+        EventKind::RunReconciled { happened, request, .. } => {
+            let what = if *happened { "the effect happened" } else { "the effect did not happen" };
             let why =
                 if request.why.is_empty() { String::new() } else { format!(": {}", request.why) };
             entry(Kind::Reconciled, format!("reconciled{}: {what}{why}", by_name(request)))

@@ -2,7 +2,7 @@
 //! their outcomes, and lets them merge one at a time.
 
 mod admission;
-mod admissions;
+mod admission_state;
 mod back;
 mod breaker;
 mod conflicts;
@@ -69,8 +69,9 @@ pub mod signal {
     pub const BLOCK: &str = "block";
     /// Retry a blocked feature; content: its id.
     pub const UNBLOCK: &str = "unblock";
-    /// The last session of a feature called its work done, but the run of the feature was terminated
-    /// before it received that; content: the id of the feature. It comes before `unblock`.
+    /// The last session of a feature called its work done, but the run of the feature was
+    /// terminated before it received that; content: the id of the feature. It comes before
+    /// `unblock`.
     pub const CALLED_DONE: &str = "called_done";
     /// Feature runs are held: paused, parked, stuck. Content: [`HeldRuns`](super::Held), all of
     /// them. Only the merge order depends on it.
@@ -174,7 +175,7 @@ impl ProjectRun {
             MergeRequest::SIGNAL => match payload.read::<MergeRequest>() {
                 Ok(_) if self.is_ending(&feature) => {}
                 Ok(ready) => {
-                    self.admissions.conflicts.learn(&feature, &ready.files);
+                    self.admission.conflicts.learn(&feature, &ready.files);
                     self.queue.add(MergeRequest { feature, ..ready });
                 }
                 Err(error) => self.skip(name, Some(run), format!("it cannot be read: {error}")),

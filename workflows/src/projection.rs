@@ -15,6 +15,6 @@ pub use run::{
     ActivityCounts, Candidate, CheckRun, CurrentWait, FailureClass, LastFailure, LastTested,
     RunView, Segment, SegmentCause,
 };
-pub use session::{Session, SessionState, Step};
+pub use session::{Session, SessionCondition, SessionState, Step};
 pub use state::{ProjectState, State};
 pub use transcript::{TranscriptContent, TranscriptEntry};

@@ -10,11 +10,12 @@ use crate::files::placed::{self, LONGEST, Links};
 const MOST: usize = 10_000;
 
 /// The configured directory, with links resolved. It must exist, outside of the repository.
-pub(super) fn folder(root: &Path, named: &str) -> Result<PathBuf, Failure> {
+pub(super) fn directory(root: &Path, named: &str) -> Result<PathBuf, Failure> {
     let advice = "correct `hidden_checks` under [project] in longhaul.toml";
-    let folder = root.join(named);
-    let wrong = |what: &str| Failure::terminal(format!("{} {what}: {advice}", folder.display()));
-    let real = folder.canonicalize().map_err(|error| wrong(&format!("cannot be used: {error}")))?;
+    let directory = root.join(named);
+    let wrong = |what: &str| Failure::terminal(format!("{} {what}: {advice}", directory.display()));
+    let real =
+        directory.canonicalize().map_err(|error| wrong(&format!("cannot be used: {error}")))?;
     let top = root.canonicalize().map_err(|error| wrong(&format!("cannot be used: {error}")))?;
     if real.starts_with(top) {
         return Err(wrong("is in the repository, where agents see it"));
@@ -26,35 +27,35 @@ pub(super) fn folder(root: &Path, named: &str) -> Result<PathBuf, Failure> {
 }
 
 /// blake3 of the paths and contents of all files in a directory, in hex.
-pub(super) fn digest(folder: &Path) -> Result<String, Failure> {
+pub(super) fn digest(directory: &Path) -> Result<String, Failure> {
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
+    let mut directories = vec![directory.to_owned()];
     let failed = |path: &Path, error: &dyn std::fmt::Display| {
         Failure::retryable(format!(
             "the held-out checks in {} cannot be read: {error}",
             path.display()
         ))
     };
-    while let Some(next) = folders.pop() {
+    while let Some(next) = directories.pop() {
         for entry in std::fs::read_dir(&next).map_err(|error| failed(&next, &error))? {
             let entry = entry.map_err(|error| failed(&next, &error))?;
             let kind = entry.file_type().map_err(|error| failed(&next, &error))?;
             if kind.is_dir() {
-                folders.push(entry.path());
+                directories.push(entry.path());
             } else {
                 files.push(entry.path());
             }
             if files.len() > MOST {
-                return Err(failed(folder, &format!("there are more than {MOST} files")));
+                return Err(failed(directory, &format!("there are more than {MOST} files")));
             }
         }
     }
     files.sort();
     let mut hasher = blake3::Hasher::new();
     for file in files {
-        let content = placed::read(&file, Links::Within(folder), LONGEST)
-            .map_err(|error| failed(folder, &error))?;
-        let name = file.strip_prefix(folder).unwrap_or(&file).as_os_str().as_encoded_bytes();
+        let content = placed::read(&file, Links::Within(directory), LONGEST)
+            .map_err(|error| failed(directory, &error))?;
+        let name = file.strip_prefix(directory).unwrap_or(&file).as_os_str().as_encoded_bytes();
         for part in [name, &content.unwrap_or_default()] {
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part);

@@ -2,9 +2,9 @@
 //! result.
 
 mod held_out;
-mod lacks;
 mod passed;
 mod setup;
+mod unmet_need;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::backlog::Check;
 use longhaul_workflows::contracts::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks,
+    ChecksInput, ChecksReport, Evidence, HeldOut, Precheck, RunChecks,
 };
 
-use crate::git::{GitHandlers, TreeRequest, WorkTree};
+use crate::git::{GitHandlers, Guard, TreeRequest, WorkTree};
 use crate::machine;
 use crate::process::{Environment, Finished, Limits, Runner, Spec, Supervisor};
 
@@ -26,13 +26,13 @@ pub(crate) use setup::SetUp;
 /// The default timeout of a check.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// The timeout of a check before the work begins, in seconds.
-const LIMIT_ON_BASE: u64 = 10;
+/// The timeout of a check before the work begins.
+const PRECHECK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time after which no further check starts before the work begins.
-const ALL_ON_BASE: Duration = Duration::from_secs(20);
+const PRECHECKS_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The limit of reverted files to name before a check.
-const NAMED: usize = 20;
+/// The limit of reverted files to list before a check.
+const MAX_LISTED_FILES: usize = 20;
 
 /// The purpose of running checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +40,22 @@ enum Mode {
     /// To decide: stops at the first failure.
     Gates,
     /// To find the checks that pass without any work.
-    Base,
+    Precheck,
+}
+
+/// Checks to run, and what they are run on.
+#[derive(Clone, Copy)]
+struct CheckRun<'a> {
+    mode: Mode,
+    input: &'a ChecksInput,
+    attempt: &'a Attempt,
+    content: &'a CheckedContent,
 }
 
 /// The variable with the directory of held-out checks, set for these checks only.
 pub(crate) const HELD_OUT_VARIABLE: &str = "LONGHAUL_HIDDEN";
 
-const REMEDY: &str = "Checks and set-up scripts are run by `sh`: make sure that there is one.";
+const REMEDY: &str = "Checks and set-up scripts are run by `sh`: install it, or add it to PATH.";
 
 /// Runs checks and set-up scripts.
 #[derive(Debug, Clone)]
@@ -66,7 +75,8 @@ impl ChecksHandler {
         &self,
         input: &ChecksInput,
         check: &Check,
-        (folder, commit): (&Path, &str),
+        tree: &Path,
+        commit: &str,
         attempt: &Attempt,
     ) -> Result<Evidence, Failure> {
         let mut env = Environment::chosen(&input.pass_env)
@@ -74,17 +84,17 @@ impl ChecksHandler {
             .with("LONGHAUL_COMMIT", commit);
         let mut held_out = None;
         if check.hidden {
-            let (folder, digest) = self.held_out(input, check).await?;
-            env = env.with(HELD_OUT_VARIABLE, folder);
+            let (directory, digest) = self.held_out(input, check).await?;
+            env = env.with(HELD_OUT_VARIABLE, directory);
             held_out = Some(HeldOut { digest, message: check.message.clone() });
         }
         let sandbox =
-            self.setup.sandbox(&input.project, folder, &env, &input.confinement, check.hidden)?;
+            self.setup.sandbox(&input.project, tree, &env, &input.confinement, check.hidden)?;
         let spec = Spec {
             name: check.name.clone(),
             program: "sh".into(),
             args: vec!["-c".into(), check.run.clone().into()],
-            folder: folder.to_owned(),
+            directory: tree.to_owned(),
             env,
             input: None,
             sandbox,
@@ -114,9 +124,9 @@ impl ChecksHandler {
         };
         let root = self.setup.git.root_of(&input.project);
         let read = tokio::task::spawn_blocking(move || {
-            let folder = held_out::folder(&root, &named)?;
-            let digest = held_out::digest(&folder)?;
-            Ok((folder, digest))
+            let directory = held_out::directory(&root, &named)?;
+            let digest = held_out::digest(&directory)?;
+            Ok((directory, digest))
         });
         read.await.unwrap_or_else(|error| {
             Err(Failure::retryable(format!("the held-out checks were not read: {error}")))
@@ -136,17 +146,17 @@ impl Handler<RunChecks> for ChecksHandler {
 }
 
 #[async_trait]
-impl Handler<CheckBase> for ChecksHandler {
+impl Handler<Precheck> for ChecksHandler {
     async fn perform(
         &self,
         mut input: ChecksInput,
         attempt: &Attempt,
     ) -> Result<ChecksReport, Failure> {
         for check in &mut input.checks {
-            let limit = check.timeout_seconds.unwrap_or(u64::MAX).min(LIMIT_ON_BASE);
-            check.timeout_seconds = Some(limit);
+            let timeout = check.timeout_seconds.unwrap_or(u64::MAX);
+            check.timeout_seconds = Some(timeout.min(PRECHECK_TIMEOUT.as_secs()));
         }
-        self.run_all(&input, attempt, Mode::Base).await
+        self.run_all(&input, attempt, Mode::Precheck).await
     }
 }
 
@@ -168,9 +178,9 @@ impl ChecksHandler {
             commit: Some(&input.commit),
             attempt,
         };
-        let basis = CheckedContent::of(&self.setup.git, input).await?;
+        let content = CheckedContent::of(&self.setup.git, input).await?;
         let known = |check: &&Check| {
-            self.passed.find(&basis, check).filter(|_| !input.repeat && mode == Mode::Gates)
+            self.passed.find(&content, check).filter(|_| !input.repeat && mode == Mode::Gates)
         };
         // Held-out checks last: the code under test could leave their files in the tree for others.
         let mut checks: Vec<&Check> = input.checks.iter().collect();
@@ -182,12 +192,13 @@ impl ChecksHandler {
         let left = if reused.is_empty() {
             None
         } else {
-            self.setup.git.gates_tree_as_left(&wanted, &basis.content).await?
+            self.setup.git.gates_tree_as_left(&wanted, &content.content).await?
         };
+        let run = CheckRun { mode, input, attempt, content: &content };
         if let Some(tree) = left {
             checks.retain(|check| known(check).is_none());
             report.evidence = reused;
-            self.run_in(&tree, input, attempt, (mode, &checks, &basis), &mut report).await?;
+            self.run_in(&tree, run, &checks, &mut report).await?;
             return Ok(report);
         }
         // An idempotent call runs again after a crash: the processes of the lost one must not
@@ -195,7 +206,7 @@ impl ChecksHandler {
         self.setup.runner.end_call(&attempt.key()).await?;
         let tree = self.setup.git.gates_tree(&wanted, &input.commit).await?;
         report.evidence.extend(self.setup.for_gates(&tree, &wanted, &input.commit).await?);
-        self.run_in(&tree, input, attempt, (mode, &checks, &basis), &mut report).await?;
+        self.run_in(&tree, run, &checks, &mut report).await?;
         Ok(report)
     }
 
@@ -203,58 +214,75 @@ impl ChecksHandler {
     async fn run_in(
         &self,
         tree: &WorkTree,
-        input: &ChecksInput,
-        attempt: &Attempt,
-        (mode, checks, basis): (Mode, &[&Check], &CheckedContent),
+        run: CheckRun<'_>,
+        checks: &[&Check],
         report: &mut ChecksReport,
     ) -> Result<(), Failure> {
         let begun = Instant::now();
         let commit = tree.at()?;
-        let guard = tree.guard(&commit, &input.protected).await?;
+        let guard = tree.guard(&commit, &run.input.protected).await?;
         let is_set_up = report.failed().is_none();
         tree.begin_checks()?;
         for &check in checks {
-            let goes_on = match mode {
+            let should_continue = match run.mode {
                 Mode::Gates => report.failed().is_none(),
-                Mode::Base => is_set_up && begun.elapsed() < ALL_ON_BASE,
+                Mode::Precheck => is_set_up && begun.elapsed() < PRECHECKS_TIMEOUT,
             };
-            if !goes_on {
+            if !should_continue {
                 break;
             }
-            let mut put_back = guard.restore().await?;
-            put_back.truncate(NAMED);
-            if !put_back.is_empty() {
-                tracing::warn!(
-                    check = check.name,
-                    files = put_back.join(", "),
-                    "put protected files back"
-                );
-            }
+            let put_back = put_back(&guard, check).await?;
             if check.hidden {
                 tree.begin_held_out()?;
             }
-            let evidence = self.check(input, check, (tree.path(), &commit), attempt).await?;
-            if mode == Mode::Gates {
-                self.passed.keep(basis, check, &evidence);
-            }
-            let lacks = (mode == Mode::Base && !evidence.passed()).then(|| {
-                let env = Environment::chosen(&input.pass_env);
-                let search = env.get("PATH").unwrap_or_default();
-                let is_protected = |path: &Path| guard.covers(path);
-                lacks::of(&check.run, evidence.exit_code, tree.path(), is_protected, search)
-            });
-            report.evidence.push(Evidence { put_back, lacks: lacks.flatten(), ..evidence });
+            let evidence = self.check(run.input, check, tree.path(), &commit, run.attempt).await?;
+            let evidence = match run.mode {
+                Mode::Gates => {
+                    self.passed.keep(run.content, check, &evidence);
+                    evidence
+                }
+                Mode::Precheck => diagnosed(evidence, check, run.input, tree.path(), &guard),
+            };
+            report.evidence.push(Evidence { put_back, ..evidence });
         }
-        if mode == Mode::Gates && report.failed().is_none() {
-            tree.remember_checks(&basis.content)?;
+        if run.mode == Mode::Gates && report.failed().is_none() {
+            tree.remember_checks(&run.content.content)?;
         }
         Ok(())
     }
 }
 
+/// Restores the protected files before a check, and returns the first of them.
+async fn put_back(guard: &Guard<'_>, check: &Check) -> Result<Vec<String>, Failure> {
+    let mut files = guard.restore().await?;
+    files.truncate(MAX_LISTED_FILES);
+    if !files.is_empty() {
+        tracing::warn!(check = check.name, files = files.join(", "), "put protected files back");
+    }
+    Ok(files)
+}
+
+/// The evidence of a failed check, with what it needs and no agent can provide.
+fn diagnosed(
+    evidence: Evidence,
+    check: &Check,
+    input: &ChecksInput,
+    tree: &Path,
+    guard: &Guard<'_>,
+) -> Evidence {
+    if evidence.passed() {
+        return evidence;
+    }
+    let env = Environment::chosen(&input.pass_env);
+    let search = env.get("PATH").unwrap_or_default();
+    let is_protected = |path: &Path| guard.covers(path);
+    let unmet_need = unmet_need::of(&check.run, evidence.exit_code, tree, is_protected, search);
+    Evidence { unmet_need, ..evidence }
+}
+
 /// A failure on a full disk proves nothing about the work.
 fn refuse_full_disk(spec: &Spec, finished: &Finished) -> Result<(), Failure> {
-    match machine::full(&spec.folder) {
+    match machine::full(&spec.directory) {
         Some(cause) if finished.exit_code != Some(0) => {
             let message = format!("{cause}: `{}` failed there ({})", spec.name, finished.ending());
             Err(Failure::machine(message))
@@ -278,6 +306,6 @@ fn evidence(name: &str, command: &str, commit: &str, finished: Finished) -> Evid
         held_out: None,
         put_back: Vec::new(),
         is_setup: false,
-        lacks: None,
+        unmet_need: None,
     }
 }

@@ -168,7 +168,7 @@ impl SetUp {
             name: "setup".into(),
             program: "sh".into(),
             args,
-            folder: tree.path().to_owned(),
+            directory: tree.path().to_owned(),
             env,
             input: None,
             sandbox,

@@ -62,8 +62,9 @@ pub(super) fn add(home: &Path, env: &Environment, sandbox: &mut Sandbox) {
     sandbox.writable.extend(WRITTEN.iter().map(|path| home.join(path)));
     sandbox.readable.extend(READ.iter().map(|path| home.join(path)));
     let elsewhere = WRITTEN_BY_VARIABLE.iter().filter_map(|(name, path)| {
-        let folder = env.get(name).map(PathBuf::from).filter(|folder| folder.is_absolute())?;
-        Some(if path.is_empty() { folder } else { folder.join(path) })
+        let directory =
+            env.get(name).map(PathBuf::from).filter(|directory| directory.is_absolute())?;
+        Some(if path.is_empty() { directory } else { directory.join(path) })
     });
     sandbox.writable.extend(elsewhere);
 }

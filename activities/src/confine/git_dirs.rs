@@ -42,8 +42,8 @@ mod tests {
 
     #[test]
     fn the_directories_of_trees_are_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().canonicalize().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().canonicalize().unwrap();
         for dir in ["main/.git/worktrees/one", "one", "none"] {
             std::fs::create_dir_all(place.join(dir)).unwrap();
         }

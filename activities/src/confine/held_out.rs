@@ -21,5 +21,5 @@ pub(super) fn all(data_dir: &Path, root: &Path) -> Vec<PathBuf> {
     let real =
         recorded.filter_map(|path| PathBuf::from(OsString::from_vec(path)).canonicalize().ok());
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    real.filter(|folder| !root.starts_with(folder)).collect()
+    real.filter(|directory| !root.starts_with(directory)).collect()
 }

@@ -111,14 +111,17 @@ pub(crate) fn sandbox(
     let own = confinement.held_out.as_ref().map(|named| places.root.join(named));
     let own = own.map(|own| own.canonicalize().unwrap_or(own));
     let others = held_out::all(places.data_dir, places.root).into_iter();
-    sandbox.hidden.extend(others.filter(|folder| Some(folder) != own.as_ref()));
+    sandbox.hidden.extend(others.filter(|directory| Some(directory) != own.as_ref()));
     if let Some(own) = own {
         let list = if places.sees_held_out { &mut sandbox.readable } else { &mut sandbox.hidden };
         list.push(own);
     }
     if level == Level::Bubblewrap {
         sandbox.readable.extend(
-            program.and_then(Path::parent).filter(|folder| is_replaced(folder)).map(Path::to_owned),
+            program
+                .and_then(Path::parent)
+                .filter(|directory| is_replaced(directory))
+                .map(Path::to_owned),
         );
         let known = [&sandbox.writable[..], &sandbox.readable, &sandbox.hidden].concat();
         let is_new = |path: &PathBuf| !known.iter().any(|place| path.starts_with(place));
@@ -167,7 +170,7 @@ fn named(path: &str, root: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 fn is_replaced(path: &Path) -> bool {
-    REPLACED.iter().any(|folder| path.starts_with(folder) && path != Path::new(folder))
+    REPLACED.iter().any(|directory| path.starts_with(directory) && path != Path::new(directory))
 }
 
 /// Paths in replaced directories that variables name.

@@ -14,21 +14,21 @@ pub enum FilesError {
     #[error("the files of the project are not up to date: {0}")]
     Log(#[from] StoreError),
     /// The operating system refused an operation.
-    #[error("cannot {doing} {}: {reason}", path.display())]
+    #[error("cannot {doing} {}: {source}", path.display())]
     File {
         /// The operation.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The system's message.
-        reason: String,
+        /// The system's error.
+        source: io::Error,
     },
     /// A symbolic link at the path of a file or directory of Longhaul's.
-    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, and it is \
-        recreated", .0.display())]
+    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, and Longhaul \
+        creates it", .0.display())]
     Link(PathBuf),
     /// A file of another type at the path.
-    #[error("{} is not a {expected}; move it away, and it is created", path.display())]
+    #[error("{} is not a {expected}; move it away, and Longhaul creates it", path.display())]
     NotA {
         /// The expected type.
         expected: &'static str,
@@ -52,7 +52,7 @@ pub enum FilesError {
 impl FilesError {
     /// Maps an I/O error of an operation on a file.
     pub(super) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self::File { doing, path: path.to_owned(), reason: error.to_string() }
+        move |source| Self::File { doing, path: path.to_owned(), source }
     }
 }
 

@@ -30,12 +30,31 @@ pub(super) struct Fold {
     pub(super) history: Timeline<HistoryItem>,
     /// Lines of the session log.
     pub(super) log: Timeline<String>,
-    /// The time of the last event.
+    /// The time of the last event of the project or a feature. Those of sessions do not count: each
+    /// turn of the built-in agent would change all files.
     pub(super) last_at: Option<DateTime<Utc>>,
-    /// The sessions in the order of their start: run, and index in the run.
-    numbers: BTreeMap<(DateTime<Utc>, RunId, Position), usize>,
+    /// The index of each session in its run, in the order in which they started.
+    numbers: BTreeMap<SessionKey, usize>,
     tested: BTreeMap<FeatureId, LastTested>,
     landed: BTreeMap<FeatureId, LastTested>,
+}
+
+/// Orders the sessions of a project by their start.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SessionKey {
+    started_at: DateTime<Utc>,
+    run: RunId,
+    position: Position,
+}
+
+/// A session whose file is out of date.
+#[derive(Debug)]
+pub(super) struct UnwrittenSession {
+    /// The number of its file.
+    pub(super) number: usize,
+    pub(super) run: RunId,
+    /// Its index in the run.
+    pub(super) place: usize,
 }
 
 /// An entry of the history.
@@ -105,8 +124,8 @@ impl Fold {
         }
         for (place, session) in run.view.sessions.iter().enumerate().skip(sessions) {
             if !session.record.is_copied {
-                self.numbers
-                    .insert((session.started_at, id.clone(), session.record.position), place);
+                let (started_at, position) = (session.started_at, session.record.position);
+                self.numbers.insert(SessionKey { started_at, run: id.clone(), position }, place);
             }
         }
         for (known, found) in
@@ -187,13 +206,18 @@ impl Fold {
         view.sessions + under_way
     }
 
-    /// The sessions whose files are out of date: their number, run and index in it.
-    pub(super) fn unwritten_sessions(&self) -> Vec<(usize, RunId, usize)> {
+    /// The sessions whose files are out of date.
+    pub(super) fn unwritten_sessions(&self) -> Vec<UnwrittenSession> {
         let numbered = self.numbers.iter().zip(1..);
-        let unwritten = numbered.filter(|(((_, run, _), place), number)| {
-            let written = self.runs.get(run).and_then(|run| run.written.get(**place));
+        let unwritten = numbered.filter(|((key, place), number)| {
+            let written = self.runs.get(&key.run).and_then(|run| run.written.get(**place));
             written.is_some_and(|written| *written != Some(*number))
         });
-        unwritten.map(|(((_, run, _), place), number)| (number, run.clone(), *place)).collect()
+        let session = |((key, place), number): ((&SessionKey, &usize), usize)| UnwrittenSession {
+            number,
+            run: key.run.clone(),
+            place: *place,
+        };
+        unwritten.map(session).collect()
     }
 }

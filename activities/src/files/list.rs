@@ -12,17 +12,18 @@ use super::error::FilesError;
 use super::place::{ProjectRoot, is_missing};
 use super::placed::{self, LONGEST, Links};
 use super::swap::{self, ReplacedFile};
-use super::{LIST_PATIENCE, list_turn};
+use super::{LIST_LOCK_TIMEOUT, lock_list};
 
-/// The number of replaced files that are watched for late edits.
-const WATCHED: usize = 8;
+/// The number of replaced files that are watched for late edits. Editors write within seconds after
+/// they opened a file, and the list is rarely written eight times in that time.
+const WATCHED_REPLACEMENTS: usize = 8;
 
 /// Keeps the states in the list current.
 #[derive(Debug, Default)]
 pub(super) struct ListFile {
     states: BTreeMap<FeatureId, EntryState>,
-    /// The version of the file in which the states were last correct.
-    right: Option<Stamp>,
+    /// The version of the file in which the states were last up to date.
+    up_to_date: Option<Stamp>,
     /// The digest of the text that was last written.
     written: Option<blake3::Hash>,
     /// The last replaced files: a program that had opened one before can still write to it.
@@ -56,37 +57,37 @@ impl ListFile {
     pub(super) fn set(&mut self, states: BTreeMap<FeatureId, EntryState>) {
         if self.states != states {
             self.states = states;
-            self.right = None;
+            self.up_to_date = None;
         }
     }
 
     /// Writes the states into the list, if it exists, is readable, and differs. `now` is RFC 3339
     /// text.
-    pub(super) fn bring_up_to_date(
+    pub(super) fn update(
         &mut self,
         place: &ProjectRoot,
         name: &str,
         now: &str,
     ) -> Result<(), FilesError> {
-        let Some(path) = inside(&place.root, name)? else { return Ok(()) };
-        let _lock = list_turn(&place.root, LIST_PATIENCE);
+        let Some(path) = resolve_within(&place.root, name)? else { return Ok(()) };
+        let _lock = lock_list(&place.root, LIST_LOCK_TIMEOUT);
         self.take_late_edits(&path)?;
         let found = match fs::metadata(&path) {
             Ok(found) if found.is_file() => found,
             Ok(_) => return Err(FilesError::NotA { expected: "file", path }),
             Err(error) if is_missing(&error) => return Ok(()),
-            Err(error) => return Err(FilesError::file("look at", &path)(error)),
+            Err(error) => return Err(FilesError::file("read the metadata of", &path)(error)),
         };
         let stamp = Stamp::of(&path, &found);
-        if self.right.as_ref() == Some(&stamp) {
+        if self.up_to_date.as_ref() == Some(&stamp) {
             return Ok(());
         }
         let Some(bytes) = read(&path)? else { return Ok(()) };
-        // Without a list: possibly in the middle of an edit.
+        // A file that is not a list may be in the middle of an edit.
         let Some(mut list) = parse(&bytes) else { return Ok(()) };
         let wrong = self.wrong_entries(list.features());
         if !list.set_states(&wrong, now) {
-            self.right = Some(stamp);
+            self.up_to_date = Some(stamp);
             return Ok(());
         }
         let text = list.to_text().into_bytes();
@@ -94,9 +95,9 @@ impl ListFile {
         if let Some(swapped) =
             swap::swap(&path, &bytes, &text).map_err(FilesError::file("write", &path))?
         {
-            self.right = Some(Stamp::of(&path, &swapped.written));
+            self.up_to_date = Some(Stamp::of(&path, &swapped.written));
             self.written = Some(blake3::hash(&text));
-            self.replaced.truncate(WATCHED - 1);
+            self.replaced.truncate(WATCHED_REPLACEMENTS - 1);
             self.replaced.push_front(swapped.before);
         }
         Ok(())
@@ -149,14 +150,13 @@ impl ListFile {
     fn wrong_entries(&self, features: &[Feature]) -> BTreeMap<FeatureId, EntryState> {
         let wrong = features.iter().filter_map(|feature| {
             let state = self.states.get(&feature.id)?;
-            // Without a test of Longhaul's, the user's earlier time stays, except beside a false
-            // claim to pass. A passed feature without a time has a pruned history: the written time
-            // stays.
+            // The written time stays if Longhaul has not tested the feature, or has pruned the
+            // history of its pass. The time of a false claim to pass is removed.
             let own = || feature.last_tested.clone().filter(|_| !feature.passes || state.passes);
             let last_tested = state.last_tested.clone().or_else(own);
-            let right = (feature.status, feature.passes) == (state.status, state.passes);
-            let right = right && feature.last_tested == last_tested;
-            (!right).then(|| (feature.id.clone(), EntryState { last_tested, ..state.clone() }))
+            let is_right = (feature.status, feature.passes) == (state.status, state.passes);
+            let is_right = is_right && feature.last_tested == last_tested;
+            (!is_right).then(|| (feature.id.clone(), EntryState { last_tested, ..state.clone() }))
         });
         wrong.collect()
     }
@@ -171,7 +171,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, FilesError> {
 }
 
 /// The real path of the list; `None` if it is missing.
-fn inside(root: &Path, name: &str) -> Result<Option<PathBuf>, FilesError> {
+fn resolve_within(root: &Path, name: &str) -> Result<Option<PathBuf>, FilesError> {
     let path = root.join(name);
     let real = |path: &Path| match fs::canonicalize(path) {
         Ok(real) => Ok(Some(real)),

@@ -27,35 +27,35 @@ pub(crate) fn files_lock(root: &Path) -> Arc<Mutex<()>> {
 
 /// The lock of a project's feature list, shared among all processes; dropping it releases it.
 #[derive(Debug)]
-pub struct ListTurn(#[expect(dead_code, reason = "it is held, not used")] Option<File>);
+pub struct ListLock(#[expect(dead_code, reason = "it is held, not used")] Option<File>);
 
 /// Timeout of the lock for projectors: a stopped holder must not block them.
-pub(crate) const LIST_PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const LIST_LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Waits for the lock of the feature list at `root`; after the timeout, continues without it. Held
 /// only from before the list is read until it is written.
-pub fn list_turn(root: &Path, patience: Duration) -> ListTurn {
+pub fn lock_list(root: &Path, timeout: Duration) -> ListLock {
     // No lock file is needed: users who lock a project lock its directory.
     let git = root.join(".git");
     let Ok(file) = File::open(if git.exists() { &git } else { root }) else {
-        return ListTurn(None);
+        return ListLock(None);
     };
-    match lock_within(file, patience) {
-        Ok(file) => ListTurn(Some(file)),
+    match lock_within(file, timeout) {
+        Ok(file) => ListLock(Some(file)),
         Err(error) => {
             tracing::warn!(
                 root = %root.display(),
                 %error,
                 "the feature list is changed without waiting for others",
             );
-            ListTurn(None)
+            ListLock(None)
         }
     }
 }
 
 /// Waits for the lock of a file. A lock request has no timeout, so a thread makes it; a thread that
 /// gets the lock too late drops the file.
-pub(crate) fn lock_within(file: File, patience: Duration) -> Result<File, TryLockError> {
+pub(crate) fn lock_within(file: File, timeout: Duration) -> Result<File, TryLockError> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {}
         result => return result.map(|()| file),
@@ -64,6 +64,6 @@ pub(crate) fn lock_within(file: File, patience: Duration) -> Result<File, TryLoc
     std::thread::spawn(move || {
         let _ = sender.send(file.lock().map(|()| file));
     });
-    let locked = locked.recv_timeout(patience).map_err(|_| TryLockError::WouldBlock)?;
+    let locked = locked.recv_timeout(timeout).map_err(|_| TryLockError::WouldBlock)?;
     locked.map_err(TryLockError::Error)
 }

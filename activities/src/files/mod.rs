@@ -1,4 +1,4 @@
-//! The files for people: projections of the log, written into the project and never read back as
+//! Project files derived from the log, for people and their programs. They are never read back as
 //! truth.
 //!
 //! | file | content |
@@ -34,6 +34,7 @@ mod place;
 pub mod placed;
 mod progress_file;
 mod project;
+mod replace;
 mod reports;
 mod run;
 mod session;
@@ -52,13 +53,20 @@ pub use access::remove_all;
 pub(crate) use access::{give_access, give_reading};
 pub use error::FilesError;
 use error::FirstError;
-pub(crate) use locks::{LIST_PATIENCE, files_lock};
-pub use locks::{ListTurn, list_turn};
+pub(crate) use locks::{LIST_LOCK_TIMEOUT, files_lock};
+pub use locks::{ListLock, lock_list};
 pub use progress_file::progress_file_obstacle;
 pub(crate) use progress_file::{NAME as PROGRESS_FILE, end as progress_file, end_in_checkout};
+pub(crate) use replace::{Durability, replace_file};
 use state::{Cursors, NewEvents, State};
 pub(crate) use swap::remove;
 pub use swap::{Replacement, create, swap};
+
+/// The directory in a project for everything that Longhaul writes for people and agents.
+pub(crate) const OWN_DIR: &str = ".longhaul";
+
+/// The start of the names of temporary files that replace another. Git leaves such files out.
+pub(crate) const TEMP_PREFIX: &str = ".longhaul-";
 
 /// Keeps the files of one project current from the log.
 pub struct Projector {

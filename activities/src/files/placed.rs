@@ -179,11 +179,11 @@ mod tests {
 
     /// Checks the error for a path in a directory that an agent filled.
     fn check(name: &str, expected: &str) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("root");
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("root");
         std::fs::create_dir_all(root.join("dir")).unwrap();
         std::fs::write(root.join("file"), "abc").unwrap();
-        std::fs::write(folder.path().join("outside"), "secret").unwrap();
+        std::fs::write(directory.path().join("outside"), "secret").unwrap();
         for (link, to) in [("in", "file"), ("out", "../outside"), ("loose", "nothing")] {
             std::os::unix::fs::symlink(to, root.join(link)).unwrap();
         }
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn of_a_long_file_the_end_is_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
         let mut file = File::create(&path).unwrap();
         file.set_len(1 << 40).unwrap();
         file.seek(SeekFrom::End(0)).unwrap();

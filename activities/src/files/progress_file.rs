@@ -120,12 +120,12 @@ impl ProgressFile {
         if length != self.known {
             let from = if length < self.known { 0 } else { self.known };
             let wanted: HashSet<&Header> = self.pending.iter().map(|entry| &entry.header).collect();
-            let mut held = FoundEntries::find(
+            let mut found = FoundEntries::find(
                 &mut file,
                 from.max(length.saturating_sub(LOOKED_THROUGH)),
                 &wanted,
             )?;
-            self.pending.retain(|entry| !held.take(entry));
+            self.pending.retain(|entry| !found.take(entry));
         }
         if self.pending.is_empty() {
             self.known = length;

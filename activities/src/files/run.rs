@@ -16,7 +16,7 @@ pub(super) struct FeatureRun {
     /// The prefix of its session ids: `login-2`.
     label: String,
     pub(super) view: RunView,
-    /// The reason of each time that it was blocked.
+    /// The reasons for which it was blocked, oldest first.
     pub(super) blocked: Vec<String>,
     /// By session index, the number of the file that is up to date; `None`: none is.
     pub(super) written: Vec<Option<usize>>,
@@ -65,11 +65,23 @@ impl FeatureRun {
             .view
             .session()
             .map_or_else(|| self.label.clone(), |session| self.session_id(session));
-        let entries = entries.into_iter().filter(|entry| entry.kind != Kind::Detail).zip(0..);
-        self.entries.extend(entries.map(|(entry, nth)| TimelineEntry {
-            key: Key { at: event.at, run: self.id.clone(), position: event.position, nth },
+        let entries = entries.into_iter().filter(|entry| entry.kind != Kind::Detail);
+        let id = self.id.clone();
+        self.note(&id, event, &session, entries);
+    }
+
+    /// Appends what an event of a run adds to the timeline.
+    fn note(
+        &mut self,
+        run: &RunId,
+        event: &Event,
+        session: &str,
+        entries: impl Iterator<Item = narrative::Entry>,
+    ) {
+        self.entries.extend(entries.zip(0..).map(|(entry, nth)| TimelineEntry {
+            key: Key { at: event.at, run: run.clone(), position: event.position, nth },
             feature: Some(self.feature.clone()),
-            session: session.clone(),
+            session: session.to_owned(),
             entry,
         }));
     }
@@ -84,20 +96,14 @@ impl FeatureRun {
         let nothing = RunView::default();
         for event in events {
             self.view.sessions[place].apply(event);
-            let told = narrative::entries(event, &nothing).into_iter();
-            let told = told.filter(|entry| {
+            let entries = narrative::entries(event, &nothing).into_iter().filter(|entry| {
                 matches!(
                     entry.kind,
                     Kind::SessionStarted | Kind::SessionFailed | Kind::Parked | Kind::Reconciled
                 )
             });
             let session = self.session_id(&self.view.sessions[place]);
-            self.entries.extend(told.zip(0..).map(|(entry, nth)| TimelineEntry {
-                key: Key { at: event.at, run: id.clone(), position: event.position, nth },
-                feature: Some(self.feature.clone()),
-                session: session.clone(),
-                entry,
-            }));
+            self.note(id, event, &session, entries);
         }
     }
 

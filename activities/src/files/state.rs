@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use longhaul_engine::{Event, Position, RunId, Summary};
 
 use super::error::{FilesError, FirstError};
-use super::fold::Fold;
+use super::fold::{Fold, UnwrittenSession};
 use super::list::ListFile;
 use super::place::ProjectRoot;
 use super::progress_file::ProgressFile;
@@ -92,7 +92,7 @@ impl State {
             self.fold.project.view.summary.as_ref().filter(|view| !view.list_file.is_empty())
         {
             let now = self.fold.list_changed_at().unwrap_or_default();
-            first.take(self.list.bring_up_to_date(&self.place, &view.list_file, &now));
+            first.take(self.list.update(&self.place, &view.list_file, &now));
         }
         if self.stale {
             let written = [self.write_reports(&mut first), self.write_sessions(&mut first)];
@@ -136,14 +136,14 @@ impl State {
 
     fn write_sessions(&mut self, first: &mut FirstError) -> bool {
         let mut all = true;
-        for (number, run, index) in self.fold.unwritten_sessions() {
+        for UnwrittenSession { number, run, place } in self.fold.unwritten_sessions() {
             let Some(run) = self.fold.runs.get_mut(&run) else { continue };
-            let session = &run.view.sessions[index];
+            let session = &run.view.sessions[place];
             let hosted = self.fold.hosted.get(&session.run);
             let record = Record::of(run, session, hosted);
             let name = format!("sessions/session-{number:03}.json");
             let is_written = first.take(self.place.write_own(&name, &reports::json(&record)));
-            run.written[index] = is_written.then_some(number);
+            run.written[place] = is_written.then_some(number);
             all &= is_written;
         }
         all

@@ -15,6 +15,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
+use super::TEMP_PREFIX;
 use super::placed::{self, LONGEST, Links};
 
 /// A completed replacement.
@@ -31,11 +32,11 @@ pub struct Replacement {
 pub(crate) struct ReplacedFile {
     file: File,
     digest: blake3::Hash,
-    /// Its change time at the last look, if a later change cannot have the same one.
+    /// Its change time when it was last read, if no later change can have the same time.
     settled: Option<SystemTime>,
 }
 
-/// The age from which no later change has the same change time: file systems count in ticks.
+/// The age of a change time that no later change can have: file systems count time in ticks.
 const SETTLED: Duration = Duration::from_secs(2);
 
 impl ReplacedFile {
@@ -115,21 +116,16 @@ fn swap_with(
     }
     // Never removed by an error below: it is the user's.
     beside.disable_cleanup(true);
-    put_back(beside.path(), path, id(&written), &mut at)?;
+    put_back(beside.path(), path, FileId::of(&written), &mut at)?;
     Ok(None)
 }
 
-/// Puts an edit back that an exchange took out. The file of the inode `ours` is removed; a newer
+/// Puts an edit back that an exchange took out. The file `ours` is removed; a newer
 /// edit that came out instead stays at the path, and the earlier one beside it.
-fn put_back(
-    edit: &Path,
-    path: &Path,
-    ours: (u64, u64),
-    at: &mut impl FnMut(Moment),
-) -> io::Result<()> {
+fn put_back(edit: &Path, path: &Path, ours: FileId, at: &mut impl FnMut(Moment)) -> io::Result<()> {
     let mut in_place = ours;
     loop {
-        let edited = id(&fs::symlink_metadata(edit)?);
+        let edited = FileId::of(&fs::symlink_metadata(edit)?);
         match exchange(edit, path) {
             Ok(()) => {}
             // The user has removed the new file.
@@ -142,7 +138,7 @@ fn put_back(
             Err(error) => return Err(error.into()),
         }
         at(Moment::Exchanged);
-        let out = id(&fs::symlink_metadata(edit)?);
+        let out = FileId::of(&fs::symlink_metadata(edit)?);
         if out == ours {
             return fs::remove_file(edit);
         }
@@ -208,7 +204,7 @@ pub(crate) fn remove(path: &Path, read: &[u8]) -> io::Result<bool> {
     // An empty file in its place is removed only if it is the own one.
     let Some(swapped) = swap(path, read, b"")? else { return Ok(false) };
     let away = move_beside(path, path)?;
-    if id(&fs::symlink_metadata(&away)?) == id(&swapped.written) {
+    if FileId::of(&fs::symlink_metadata(&away)?) == FileId::of(&swapped.written) {
         return fs::remove_file(away).map(|()| true);
     }
     if !rename_to_free(&away, path)? {
@@ -219,8 +215,8 @@ pub(crate) fn remove(path: &Path, read: &[u8]) -> io::Result<bool> {
 
 /// A durable temporary file beside a path.
 fn beside(path: &Path, bytes: &[u8], permissions: Permissions) -> io::Result<NamedTempFile> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(folder)?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(directory)?;
     file.write_all(bytes)?;
     file.as_file().set_permissions(permissions)?;
     file.as_file().sync_all()?;
@@ -241,8 +237,17 @@ fn exchange(one: &Path, other: &Path) -> rustix::io::Result<()> {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)
 }
 
-fn id(found: &Metadata) -> (u64, u64) {
-    (found.dev(), found.ino())
+/// Identifies a file, whatever its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    fn of(found: &Metadata) -> Self {
+        Self { device: found.dev(), inode: found.ino() }
+    }
 }
 
 /// A free name beside a file for an edit of it.
@@ -266,8 +271,8 @@ mod tests {
     /// Edits a list, as a user does, at some exchanges while Longhaul replaces it. Returns the
     /// files of the directory at the end.
     fn check(edits: &[(usize, &str)], in_place: bool, expected: &[(&str, &str)]) {
-        let folder = tempfile::tempdir().unwrap();
-        let list = folder.path().join("list");
+        let directory = tempfile::tempdir().unwrap();
+        let list = directory.path().join("list");
         fs::write(&list, "read").unwrap();
         let mut moment = 0;
         let edit = |_| {
@@ -275,7 +280,7 @@ mod tests {
                 if in_place {
                     fs::write(&list, text).unwrap();
                 } else {
-                    let new = folder.path().join("new");
+                    let new = directory.path().join("new");
                     fs::write(&new, text).unwrap();
                     fs::rename(new, &list).unwrap();
                 }
@@ -284,7 +289,7 @@ mod tests {
         };
         let swapped = swap_with(&list, b"read", b"written", edit).unwrap();
         assert_eq!(swapped.is_some(), edits.iter().all(|(at, _)| *at != 0));
-        let mut found: Vec<_> = fs::read_dir(folder.path())
+        let mut found: Vec<_> = fs::read_dir(directory.path())
             .unwrap()
             .map(|entry| entry.unwrap())
             .map(|entry| {
@@ -314,8 +319,8 @@ mod tests {
 
     #[test]
     fn a_later_write_to_the_replaced_file_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let list = folder.path().join("list");
+        let directory = tempfile::tempdir().unwrap();
+        let list = directory.path().join("list");
         fs::write(&list, "read").unwrap();
         let mut editor = File::options().write(true).open(&list).unwrap();
         let mut before = swap(&list, b"read", b"written").unwrap().unwrap().before;
@@ -327,14 +332,14 @@ mod tests {
 
     #[test]
     fn files_are_created_and_removed_only_as_expected() {
-        let folder = tempfile::tempdir().unwrap();
-        let list = folder.path().join("list");
+        let directory = tempfile::tempdir().unwrap();
+        let list = directory.path().join("list");
         assert!(swap(&list, b"", b"new").unwrap().is_none());
         assert!(create(&list, b"new").unwrap().is_some());
         assert!(create(&list, b"other").unwrap().is_none());
         assert!(!remove(&list, b"other").unwrap());
         assert_eq!(fs::read_to_string(&list).unwrap(), "new");
         assert!(remove(&list, b"new").unwrap());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

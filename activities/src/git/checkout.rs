@@ -19,11 +19,11 @@ use super::command::{Git, is_contention};
 use super::damage::{damaged_index, remove_broken_orig_head};
 use super::files;
 use super::locks::stale::foreign_lock;
-use super::names::{NEXT, head_ref};
+use super::names::{NEXT, branch_ref};
 use super::objects::read::Change;
 use super::objects::refs::Repository;
 use super::repository::{checked_out, operation_in};
-use crate::files::{LIST_PATIENCE, files_lock, list_turn};
+use crate::files::{LIST_LOCK_TIMEOUT, files_lock, lock_list};
 
 /// What to do with changes that block a move. The files are named, because the list may have
 /// changes of the user that are to stay.
@@ -66,7 +66,7 @@ struct Changes {
 impl Repository {
     /// The checkouts of a branch. A work tree whose directory is gone does not count.
     pub(super) async fn checkouts_of(&self, branch: &str) -> Result<Vec<PathBuf>, Failure> {
-        let wanted = self.end_of(head_ref(branch)).await?;
+        let wanted = self.end_of(branch_ref(branch)).await?;
         if let Some(on) = self.branch_of_only_checkout() {
             let is_on = self.end_of(on).await? == wanted;
             return Ok(if is_on { vec![self.root.clone()] } else { Vec::new() });
@@ -88,7 +88,7 @@ impl Repository {
     /// The ref that a symbolic ref points to; any other ref itself. `longhaul/next` is Longhaul's
     /// own: a symbolic ref in its place is not followed.
     async fn end_of(&self, name: String) -> Result<String, Failure> {
-        if name == head_ref(NEXT) {
+        if name == branch_ref(NEXT) {
             return Ok(name);
         }
         // Most refs are files with an object name; git need not be started for them.
@@ -114,7 +114,7 @@ impl Repository {
     /// Moves a branch forward, with its checkout if it has one. The caller holds the repository
     /// lock.
     pub(super) async fn advance(&self, step: Step<'_>) -> Result<MoveResult, Failure> {
-        let end = self.end_of(head_ref(step.branch)).await?;
+        let end = self.end_of(branch_ref(step.branch)).await?;
         let step = Step { branch: end.strip_prefix("refs/heads/").unwrap_or(step.branch), ..step };
         if !step.back && !self.is_ancestor(step.from, step.to).await? {
             return Err(stale(format!(
@@ -127,7 +127,7 @@ impl Repository {
                 if let Some(lock) = foreign_lock(step.branch, &self.common, None).await? {
                     return Ok(MoveResult::Blocked(lock));
                 }
-                self.move_ref(&head_ref(step.branch), Some(step.from), step.to).await?;
+                self.move_ref(&branch_ref(step.branch), Some(step.from), step.to).await?;
                 self.sync().await?;
                 Ok(MoveResult::Moved)
             }
@@ -153,7 +153,7 @@ impl Repository {
         let lock = files_lock(checkout);
         let _lock = lock.lock().await;
         let root = checkout.to_owned();
-        let _list = tokio::task::spawn_blocking(move || list_turn(&root, LIST_PATIENCE)).await;
+        let _list = tokio::task::spawn_blocking(move || lock_list(&root, LIST_LOCK_TIMEOUT)).await;
         if let Some(lock) = foreign_lock(step.branch, &self.common, Some(checkout)).await? {
             return Ok(MoveResult::Blocked(lock));
         }
@@ -179,7 +179,7 @@ impl Repository {
         step: Step<'_>,
         changes: &Changes,
     ) -> Result<MoveResult, Failure> {
-        let own = self.own_changes((step.from, step.to), step.own_files).await?;
+        let own = self.own_changes(step.from, step.to, step.own_files).await?;
         // A user's edit at any moment of the move must survive it.
         let ahead = || own.iter().map(|change| (change.path.as_slice(), &change.after));
         stage(checkout, ahead()).await?;
@@ -270,11 +270,11 @@ impl Repository {
                 // Refreshes the index: a file rewritten with the same bytes would count as changed.
                 Git::at(checkout)
                     .args(["update-index", "-q", "--refresh"])
-                    .uninterrupted()
+                    .keep_running_on_drop()
                     .finish()
                     .await?;
             }
-            let merged = Git::at(checkout).args(args).uninterrupted().finish().await?;
+            let merged = Git::at(checkout).args(args).keep_running_on_drop().finish().await?;
             if merged.code() == Some(0) {
                 return Ok(MoveResult::Moved);
             }
@@ -302,7 +302,7 @@ impl Repository {
 pub(super) async fn detach(checkout: &Path) -> Result<(), Failure> {
     Git::at(checkout)
         .args(["checkout", "--quiet", "--detach"])
-        .uninterrupted()
+        .keep_running_on_drop()
         .run()
         .await
         .map(drop)

@@ -28,15 +28,16 @@ const OUTPUT_LIMIT: u64 = 256 * 1024 * 1024;
 const ERROR_LIMIT: u64 = 1024 * 1024;
 /// The number of lines of standard error in a failure.
 const ERROR_LINES: usize = 6;
+/// The number of arguments in a failure.
+const SHOWN_ARGUMENTS: usize = 8;
 /// What git says if it may not write to a directory of objects.
-const NO_RIGHT_TO_OBJECTS: &str =
-    "insufficient permission for adding an object to repository database";
+const OBJECTS_DENIED: &str = "insufficient permission for adding an object to repository database";
 /// The time without any activity after which a command counts as stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STUCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Settings of every command. Hooks and helpers of the repository must not run: an agent may have
 /// set them.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.safecrlf=false",
@@ -46,19 +47,19 @@ const SETTINGS: [&str; 14] = [
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    // Syncs an object before the ref that names it: git does neither by default.
+    // By default git syncs neither loose objects nor refs.
     "core.fsync=committed,reference",
     "fetch.fsckObjects=true",
     // Milliseconds to wait for another git process before giving up.
     "core.filesRefLockTimeout=2000",
     "core.packedRefsTimeout=5000",
-    // Every command sets a file of grafts.
+    // `GIT_GRAFT_FILE` is always set; git would warn each time.
     "advice.graftFileDeprecated=false",
 ];
 
 /// The variables that git inherits from Longhaul's environment; filters in a user's configuration
-/// see no others.
-const PASSED_ON: [&str; 25] = [
+/// see no others. `HTTP_PROXY` is not among them: git's HTTP library reads it in lower case only.
+const PASSED_ON: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
@@ -67,6 +68,8 @@ const PASSED_ON: [&str; 25] = [
     "TZ",
     "XDG_CONFIG_HOME",
     "SSH_AUTH_SOCK",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "http_proxy",
@@ -118,10 +121,11 @@ pub(crate) struct Git {
     args: Vec<OsString>,
     env: Vec<(&'static str, OsString)>,
     input: Option<Vec<u8>>,
-    must_end: bool,
+    /// The command finishes even when its caller is dropped.
+    keeps_running: bool,
     /// The work tree of programs that the command reads.
     work_tree: Option<PathBuf>,
-    pub(super) patience: Duration,
+    pub(super) stuck_timeout: Duration,
 }
 
 /// The result of a git command.
@@ -148,9 +152,9 @@ impl Git {
             args: Vec::new(),
             env: Vec::new(),
             input: None,
-            must_end: false,
+            keeps_running: false,
             work_tree: None,
-            patience: PATIENCE,
+            stuck_timeout: STUCK_TIMEOUT,
         }
     }
 
@@ -180,10 +184,10 @@ impl Git {
         self
     }
 
-    /// Lets the command finish when its caller is dropped. For short commands that lock the whole
+    /// Lets the command finish when its caller is dropped: for short commands that lock the whole
     /// repository: a killed git would leave the locks to the user.
-    pub(super) fn uninterrupted(mut self) -> Self {
-        self.must_end = true;
+    pub(super) fn keep_running_on_drop(mut self) -> Self {
+        self.keeps_running = true;
         self
     }
 
@@ -200,18 +204,18 @@ impl Git {
         let named = self.named();
         let mut child = self.command().spawn().map_err(|error| cannot_start(&error, &self.dir))?;
         let leader = child.id();
-        let group = Group::new(leader, !self.must_end);
+        let group = Group::new(leader, !self.keeps_running);
         let outcome = tokio::select! {
             outcome = exchange(&mut child, self.input) => outcome,
-            () = until_stuck(leader.unwrap_or_default(), self.patience) => {
+            () = until_stuck(leader.unwrap_or_default(), self.stuck_timeout) => {
                 group.kill();
                 let work_tree = self.work_tree.as_deref();
-                return Err(stuck(&shown, &self.dir, work_tree, self.patience));
+                return Err(stuck(&shown, &self.dir, work_tree, self.stuck_timeout));
             }
         };
         group.has_ended();
         let (status, stdout, stderr) = outcome.map_err(|error| {
-            let message = format!("{shown}: talking to git failed: {error}");
+            let message = format!("{shown}: cannot read from or write to git: {error}");
             machine::failure(&error, Operation::Files, &self.dir, message, Failure::retryable)
         })?;
         if stdout.len() as u64 > OUTPUT_LIMIT {
@@ -227,7 +231,7 @@ impl Git {
     /// Runs the command; any exit code but 0 is a failure.
     pub(super) async fn run(self) -> Result<Finished, Failure> {
         let finished = self.finish().await?;
-        if finished.status.success() { Ok(finished) } else { Err(finished.failure()) }
+        if finished.status.success() { Ok(finished) } else { Err(finished.repair()) }
     }
 
     /// Runs the command and returns its trimmed standard output.
@@ -241,7 +245,7 @@ impl Git {
         match finished.status.code() {
             Some(0) => Ok(true),
             Some(1) => Ok(false),
-            _ => Err(finished.failure()),
+            _ => Err(finished.repair()),
         }
     }
 
@@ -251,16 +255,16 @@ impl Git {
         match finished.status.code() {
             Some(0) => Ok(Some(finished.text())),
             Some(1) => Ok(None),
-            _ => Err(finished.failure()),
+            _ => Err(finished.repair()),
         }
     }
 
     /// The process, not yet started. It is killed when its handle is dropped, unless
-    /// `uninterrupted`.
+    /// [`Self::keep_running_on_drop`].
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(program());
         command.arg("-C").arg(&self.dir).arg("--no-pager");
-        for setting in SETTINGS.into_iter().chain(self.settings.iter().map(String::as_str)) {
+        for setting in SETTINGS.iter().copied().chain(self.settings.iter().map(String::as_str)) {
             command.arg("-c").arg(setting);
         }
         command.args(&self.args);
@@ -276,7 +280,7 @@ impl Git {
         // For a missing object, git would run programs that the configuration of a remote names.
         command.env("GIT_NO_LAZY_FETCH", "1");
         command.env("LC_ALL", "C").envs(self.env.iter().map(|(name, value)| (name, value)));
-        if let Some(owner) = OWNER.get().filter(|_| !self.must_end) {
+        if let Some(owner) = OWNER.get().filter(|_| !self.keeps_running) {
             command.env(OWNER_VARIABLE, owner);
         }
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
@@ -285,7 +289,7 @@ impl Git {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            .kill_on_drop(!self.must_end);
+            .kill_on_drop(!self.keeps_running);
         command
     }
 
@@ -299,8 +303,10 @@ impl Git {
     }
 
     fn shown(&self) -> String {
-        let args: Vec<_> = self.args.iter().take(8).map(|arg| arg.to_string_lossy()).collect();
-        format!("git {} in {}", args.join(" "), self.dir.display())
+        let args: Vec<_> =
+            self.args.iter().take(SHOWN_ARGUMENTS).map(|arg| arg.to_string_lossy()).collect();
+        let rest = if self.args.len() > SHOWN_ARGUMENTS { " …" } else { "" };
+        format!("git {}{rest} in {}", args.join(" "), self.dir.display())
     }
 }
 
@@ -326,15 +332,11 @@ impl Finished {
         self.stderr.contains(": Permission denied")
     }
 
-    /// The failure for a command that ended with an unexpected exit code. Rights that files of its
-    /// work tree lack are given back, so that the next attempt succeeds.
+    /// The failure for a command that ended with an unexpected exit code.
     pub(super) fn failure(&self) -> Failure {
-        let message = format!("{}: {}: {}", self.shown, self.status, excerpt(&self.stderr));
+        let message = self.message();
         if is_contention(&self.stderr) {
             return Failure::retryable(message);
-        }
-        if let Some(given) = self.give_access() {
-            return Failure::retryable(format!("{message}; {given}"));
         }
         match self.machine_cause() {
             Some(cause) => Failure::machine(format!("{cause}: {message}")),
@@ -342,15 +344,25 @@ impl Finished {
         }
     }
 
-    /// Gives the owner of a work tree the rights back that a program took from its files, if that
-    /// was the cause. Returns a description of the repair.
-    fn give_access(&self) -> Option<String> {
+    /// The failure, after the repair of a cause that can be repaired: then the next attempt
+    /// succeeds.
+    pub(super) fn repair(&self) -> Failure {
+        match self.repair_access() {
+            Some(repair) => Failure::retryable(format!("{}; {repair}", self.message())),
+            None => self.failure(),
+        }
+    }
+
+    fn message(&self) -> String {
+        format!("{}: {}: {}", self.shown, self.status, excerpt(&self.stderr))
+    }
+
+    /// Gives the owner of a work tree the permissions back that a program took from its files, if
+    /// that was the cause. Returns a description of the repair.
+    fn repair_access(&self) -> Option<String> {
         let work_tree = self.work_tree.as_deref()?;
-        let is_cause = self.was_denied() && give_access(work_tree);
-        is_cause.then(|| {
-            let work_tree = work_tree.display();
-            format!("files in {work_tree} had no rights for their owner; they have them back")
-        })
+        let is_cause = self.was_denied() && !is_contention(&self.stderr) && give_access(work_tree);
+        is_cause.then(|| format!("restored owner permissions of files in {}", work_tree.display()))
     }
 
     /// The machine's fault behind the failure, if there is one. Git does not always report a full
@@ -373,9 +385,9 @@ impl Finished {
 
     /// The objects that another user owns, as after a command of the superuser in the repository.
     fn unwritable_objects(&self) -> Option<String> {
-        let (_, objects) = self.stderr.split_once(NO_RIGHT_TO_OBJECTS)?;
+        let (_, objects) = self.stderr.split_once(OBJECTS_DENIED)?;
         let objects = objects.lines().next().unwrap_or_default().trim();
-        Some(format!("no right to write to {objects}"))
+        Some(format!("no permission to write to {objects}"))
     }
 }
 
@@ -501,6 +513,8 @@ mod tests {
             failure.message.contains("exit status: 128: fatal: not a git repository"),
             "{failure}"
         );
+        let many = Git::at(dir.path()).args(["rev-parse"; SHOWN_ARGUMENTS]).arg("hidden");
+        assert!(many.shown().contains("rev-parse … in "), "{}", many.shown());
     }
 
     #[tokio::test]

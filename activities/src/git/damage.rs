@@ -151,7 +151,7 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
         Damage::Ref { name, file, last: Some(commit) } => {
             files::remove(file)?;
             let args = ["update-ref", "-m", "longhaul: repair", name, commit];
-            Git::at(checkout).args(args).uninterrupted().run().await.map(drop)
+            Git::at(checkout).args(args).keep_running_on_drop().run().await.map(drop)
         }
         Damage::Ref { name, file, last: None }
             if name.starts_with("refs/longhaul/") || name == ORIG_HEAD =>
@@ -184,7 +184,7 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
                     last_in_reflog(checkout, &common.join("logs").join(name)).await?
                 {
                     let args = ["update-ref", "-m", "longhaul: repair", name, &commit];
-                    Git::at(checkout).args(args).uninterrupted().run().await?;
+                    Git::at(checkout).args(args).keep_running_on_drop().run().await?;
                 }
             }
             Ok(())

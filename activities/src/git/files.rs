@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use longhaul_engine::Failure;
 
 use crate::files::placed::{self, Links};
+use crate::files::{Durability, replace_file};
 use crate::machine::{self, Operation};
 
 /// A file system failure: operation, path and error.
@@ -38,7 +39,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if has_bytes(path, bytes) {
         return Ok(());
     }
-    replace(path, bytes, false).map_err(|error| failed("write", path, &error))
+    replace(path, bytes, Durability::Unsynced).map_err(|error| failed("write", path, &error))
 }
 
 /// Whether the path is a file with these bytes, and has no other name.
@@ -60,28 +61,12 @@ pub(super) fn copy_with_time(from: &Path, to: &Path) -> Result<bool, Failure> {
 
 /// Replaces a file atomically and returns when the new bytes are on disk. Creates its directory.
 pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    replace(path, bytes, true).map_err(|error| failed("write", path, &error))
+    replace(path, bytes, Durability::Synced).map_err(|error| failed("write", path, &error))
 }
 
-fn replace(path: &Path, bytes: &[u8], durably: bool) -> io::Result<()> {
-    let dir = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(dir)?;
-    let mut file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(dir)?;
-    file.write_all(bytes)?;
-    let permissions =
-        fs::metadata(path).map_or_else(|_| ordinary(), |metadata| metadata.permissions());
-    file.as_file().set_permissions(permissions)?;
-    if durably {
-        file.as_file().sync_all()?;
-    }
-    file.persist(path).map_err(|error| error.error)?;
-    if durably { fs::File::open(dir)?.sync_all() } else { Ok(()) }
-}
-
-/// Default permissions. A temporary file is private to its owner; the file that it becomes is not.
-fn ordinary() -> fs::Permissions {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::Permissions::from_mode(0o644)
+fn replace(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    replace_file(path, bytes, durability)
 }
 
 /// Removes a file or a directory tree; succeeds if nothing exists. A symbolic link is removed,

@@ -95,13 +95,13 @@ impl Handler<Land> for GitHandlers {
     }
 
     async fn probe(&self, input: LandInput, _attempt: &Attempt) -> Probe<Landed> {
-        let asked = match self.repository(&input.project).await {
+        let probed = match self.repository(&input.project).await {
             Ok(repository) => {
                 run_to_completion(async move { repository.probe_landing(&input).await }).await
             }
             Err(failure) => Err(failure),
         };
-        asked.unwrap_or_else(crate::machine::unknown_outcome)
+        probed.unwrap_or_else(crate::machine::unknown_outcome)
     }
 }
 

@@ -46,7 +46,7 @@ pub use damage::{Damage, find_damage, repair};
 pub use landing::waiting::is_work_waiting;
 pub use locks::{LockFile, lock_files};
 pub use names::feature_run;
-pub use objects::partial::{fetch_missing, missing_objects};
+pub use objects::partial::{MissingObjects, fetch_missing, missing_objects};
 use objects::refs::Repository;
 pub(crate) use repository::refuse_own_branch;
 pub(crate) use repository::tip_of;
@@ -61,6 +61,7 @@ pub use setup::init::{commit_files, has_commit, make_repository};
 pub use setup::moved::carries_id;
 pub use setup::owner::{DataDirectory, Ownership, other_owner, own};
 pub use setup::preflight::preflight;
+pub(crate) use worktree::guard::Guard;
 pub(crate) use worktree::work::{TreeRequest, WorkTree};
 
 use crate::confine;

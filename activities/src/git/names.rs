@@ -3,29 +3,35 @@
 use longhaul_engine::{RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 
+pub(super) use crate::files::{OWN_DIR, PROGRESS_FILE, TEMP_PREFIX};
+
 /// The prefix of the branches of work.
 pub(super) const OWN_BRANCHES: &str = "longhaul/";
 /// The branch where finished work waits when the user's checkout of the target cannot follow.
 pub(super) const NEXT: &str = "longhaul/next";
-/// The notes that agents leave for each other.
-pub(super) const PROGRESS_FILE: &str = "claude-progress.txt";
-/// The directory in a project for everything else that Longhaul writes for people.
-pub(super) const OWN_DIR: &str = ".longhaul";
 /// The prefix of integration work trees, which lie beside those of features. Not valid in a feature
 /// id.
 const INTEGRATION: &str = ".integrate";
-/// The pattern of temporary files that replace a file; a killed process leaves them.
-pub(super) const ON_THE_WAY: &str = ".longhaul-??????";
+/// The pattern of temporary files that replace a file: [`TEMP_PREFIX`] and six characters. A killed
+/// process leaves them.
+pub(super) const TEMP_FILE_PATTERN: &str = ".longhaul-??????";
 
 /// The work tree in which the gates of a feature run; no agent works there. Not a valid feature id.
 pub(super) fn gates_tree(feature: &str) -> String {
     format!(".gates-{feature}")
 }
 
-/// The refs for the commits fetched from a work tree's private repository: of its branch and of
-/// HEAD.
-pub(super) fn fetched_refs(tree: &str) -> [String; 2] {
-    ["branch", "head"].map(|end| format!("refs/longhaul/fetched/{}/{end}", ref_part(tree)))
+/// The refs for the commits fetched from a work tree's private repository.
+pub(super) struct FetchedRefs {
+    /// Of its branch.
+    pub(super) branch: String,
+    /// Of HEAD.
+    pub(super) head: String,
+}
+
+pub(super) fn fetched_refs(tree: &str) -> FetchedRefs {
+    let prefix = format!("refs/longhaul/fetched/{}", ref_part(tree));
+    FetchedRefs { branch: format!("{prefix}/branch"), head: format!("{prefix}/head") }
 }
 
 /// Whether a string is a full object name.
@@ -34,16 +40,16 @@ pub(super) fn is_object_name(text: &str) -> bool {
 }
 
 /// The full ref name of a branch.
-pub(super) fn head_ref(branch: &str) -> String {
+pub(super) fn branch_ref(branch: &str) -> String {
     format!("refs/heads/{branch}")
 }
 
-/// The branch of a feature. A feature called `next` must not get the branch of finished work.
+/// The branch of a feature. A feature called `next` must not get the branch of finished work, in
+/// any case: some file systems do not tell `Next` from `next`.
 pub(super) fn branch(feature: &FeatureId) -> String {
-    let name = feature.folded();
-    if head_ref(&format!("{OWN_BRANCHES}{name}")) == head_ref(NEXT) {
+    if format!("{OWN_BRANCHES}{}", feature.folded()) == NEXT {
         // Unique: `%` is not valid in a feature id.
-        return "longhaul/%next".to_owned();
+        return format!("{OWN_BRANCHES}%next");
     }
     format!("{OWN_BRANCHES}{}", feature.as_str())
 }
@@ -65,19 +71,27 @@ pub(super) fn rescue_ref(run: &RunId, slot: Slot) -> String {
 }
 
 /// The ref that keeps uncommitted files from before the rewind that begins this run.
-pub(super) fn taken_back_ref(run: &RunId) -> String {
-    format!("refs/longhaul/rescue/{}/taken-back", ref_path(run.as_str()))
+pub(super) fn rewind_rescue_ref(run: &RunId) -> String {
+    format!("refs/longhaul/rescue/{}/rewind", ref_path(run.as_str()))
 }
 
 /// The prefix of the refs that mark pending rewinds in a project.
-pub(super) fn taking_back_refs(project: &str) -> String {
-    format!("refs/longhaul/taking-back/{}/", ref_path(project))
+pub(super) fn pending_rewinds_prefix(project: &str) -> String {
+    format!("refs/longhaul/pending-rewinds/{}/", ref_path(project))
 }
 
-/// The refs that mark a pending rewind to where this run begins: the old and the new commit of the
-/// branch.
-pub(super) fn taking_back_ref(run: &RunId) -> [String; 2] {
-    ["from", "to"].map(|end| format!("refs/longhaul/taking-back/{}/{end}", ref_path(run.as_str())))
+/// The refs that mark a pending rewind of a branch.
+pub(super) struct PendingRewindRefs {
+    /// Its old commit.
+    pub(super) from: String,
+    /// Its new commit.
+    pub(super) to: String,
+}
+
+/// The refs that mark the pending rewind with which a run begins.
+pub(super) fn pending_rewind_refs(run: &RunId) -> PendingRewindRefs {
+    let prefix = format!("refs/longhaul/pending-rewinds/{}", ref_path(run.as_str()));
+    PendingRewindRefs { from: format!("{prefix}/from"), to: format!("{prefix}/to") }
 }
 
 /// The prefix of the checkpoint refs of a run.
@@ -90,7 +104,8 @@ pub(super) fn rolled_back_ref(at: &str) -> String {
     format!("refs/longhaul/rolled-back/{at}")
 }
 
-/// The ref that keeps a commit that was put on `longhaul/next` by another program.
+/// The ref that keeps a commit that was put on `longhaul/next` by another program. Ten hex digits
+/// are enough: a repository has few of them, and people type the name.
 pub(super) fn foreign_ref(commit: &str) -> String {
     format!("refs/longhaul/foreign/{}", commit.get(..10).unwrap_or(commit))
 }
@@ -107,7 +122,8 @@ pub fn feature_run(run: &str) -> &str {
     &run[..end]
 }
 
-/// A run id as part of a ref name: characters that git refuses become `%` and two hex digits.
+/// A run id as part of a ref name. Of the characters of a run id, git refuses `.` in some places, a
+/// leading `-` and a lone `@`; they become `%` and two hex digits.
 fn ref_path(run: &str) -> String {
     let parts: Vec<String> = run.split('/').map(ref_part).collect();
     parts.join("/")
@@ -173,6 +189,11 @@ mod tests {
             assert!(FeatureId::new(integration(tree)).is_err());
         }
         assert_eq!(integration_of("integrate"), None);
+    }
+
+    #[test]
+    fn temporary_files_match_their_pattern() {
+        assert_eq!(TEMP_FILE_PATTERN.strip_prefix(TEMP_PREFIX), Some("??????"));
     }
 
     #[test]

@@ -173,14 +173,15 @@ async fn ignored_by(
         }
     }
     // The command takes patterns; the prefix `./` keeps paths from being special ones.
-    let asked: Vec<Vec<u8>> = paths.iter().map(|path| [b"./", path.as_slice()].concat()).collect();
+    let queries: Vec<Vec<u8>> =
+        paths.iter().map(|path| [b"./", path.as_slice()].concat()).collect();
     let git = Git::at(top).env("GIT_LITERAL_PATHSPECS", "0").args([
         "check-ignore",
         "--no-index",
         "-z",
         "--stdin",
     ]);
-    let finished = git.input(asked.join(&0)).finish().await?;
+    let finished = git.input(queries.join(&0)).finish().await?;
     if !matches!(finished.code(), Some(0 | 1)) {
         return Err(finished.failure());
     }

@@ -11,7 +11,9 @@ use super::command::directories::{common_dir, git_dir};
 use super::damage::find_damage;
 use super::files;
 use super::locks::stale::foreign_lock_at;
-use super::names::{NEXT, ON_THE_WAY, OWN_BRANCHES, OWN_DIR, PROGRESS_FILE, head_ref};
+use super::names::{
+    NEXT, OWN_BRANCHES, OWN_DIR, PROGRESS_FILE, TEMP_FILE_PATTERN, TEMP_PREFIX, branch_ref,
+};
 
 /// The oldest git with `merge-tree --write-tree`.
 const OLDEST: (u32, u32) = (2, 38);
@@ -169,7 +171,7 @@ pub(super) fn checked_out(git_dir: &Path) -> Option<String> {
 
 /// The commit of a branch; `None` if there is no such branch.
 pub(crate) async fn tip_of(checkout: &Path, branch: &str) -> Result<Option<String>, Failure> {
-    let name = format!("{}^{{commit}}", head_ref(branch));
+    let name = format!("{}^{{commit}}", branch_ref(branch));
     Git::at(checkout).args(["rev-parse", "--verify", "--quiet", &name]).find().await
 }
 
@@ -219,7 +221,7 @@ pub async fn commits_not_in(
     let known = checked.text().await?;
     let gone =
         known.lines().filter(is_gone).filter_map(|line| line.split(' ').next()).map(str::to_owned);
-    for known in [head_ref(branch), head_ref(NEXT)] {
+    for known in [branch_ref(branch), branch_ref(NEXT)] {
         if Git::at(checkout)
             .args(["rev-parse", "--verify", "--quiet", &known])
             .find()
@@ -299,7 +301,7 @@ pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
         Ok(tracked) => tracked,
         Err(failure) => return Err(damaged(root).await.unwrap_or(failure)),
     };
-    let mut lines = vec![format!("/{OWN_DIR}/"), ON_THE_WAY.to_owned()];
+    let mut lines = vec![format!("/{OWN_DIR}/"), TEMP_FILE_PATTERN.to_owned()];
     if !tracked {
         lines.push(format!("/{PROGRESS_FILE}"));
     }
@@ -316,9 +318,9 @@ pub async fn exclude_own_files(root: &Path) -> Result<(), Failure> {
 
 fn remove_left_behind(root: &Path) {
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
-        let is_on_the_way = entry.file_name().to_str().is_some_and(|name| {
-            name.len() == ON_THE_WAY.len()
-                && name.strip_prefix(".longhaul-").is_some_and(str::is_ascii)
+        let is_temporary = entry.file_name().to_str().is_some_and(|name| {
+            name.len() == TEMP_FILE_PATTERN.len()
+                && name.strip_prefix(TEMP_PREFIX).is_some_and(str::is_ascii)
         });
         let written = entry
             .metadata()
@@ -327,7 +329,7 @@ fn remove_left_behind(root: &Path) {
             .and_then(|file| file.modified().ok());
         let age = written.and_then(|written| written.elapsed().ok());
         // A younger one may still be in use.
-        if is_on_the_way && age.is_some_and(|age| age > Duration::from_mins(1)) {
+        if is_temporary && age.is_some_and(|age| age > Duration::from_mins(1)) {
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -9,7 +9,7 @@ use longhaul_workflows::contracts::{OutsideChange, SealInput, Sealed, Tampering}
 
 use super::files;
 use super::message::message;
-use super::names::{branch, feature_ref, head_ref, rescue_ref};
+use super::names::{branch, branch_ref, feature_ref, rescue_ref};
 use super::objects::read::Change;
 use super::objects::refs::{NewCommit, Repository};
 use super::objects::snapshot::Snapshot;
@@ -89,7 +89,7 @@ impl Repository {
         target: &str,
         attempt: &Attempt,
     ) -> Result<Vec<OutsideChange>, Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         let next = self.restore_next(target).await?;
         Ok(next.into_iter().chain(self.moved_outside(tree, target, attempt).await?).collect())
     }
@@ -106,12 +106,12 @@ impl Repository {
             return Ok(());
         }
         if self.branch_commit(kept.branch).await?.is_none() {
-            let _held = self.exclusive().await;
+            let _guard = self.exclusive().await;
             let start = match self.commit_of(kept.commits).await? {
                 Some(commit) => commit,
                 None => self.tip_state(target).await?.commit().to_owned(),
             };
-            self.move_ref(&head_ref(kept.branch), None, &start).await?;
+            self.move_ref(&branch_ref(kept.branch), None, &start).await?;
         }
         self.keep_found(tree, kept).await?;
         let commit = self.branch_commit(kept.branch).await?.unwrap_or_default();
@@ -210,7 +210,7 @@ impl Repository {
         let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
         let commit =
             self.commit(&NewCommit { tree: state, parents: &parents, message, at: None }).await?;
-        self.move_ref(&head_ref(branch), Some(head), &commit).await?;
+        self.move_ref(&branch_ref(branch), Some(head), &commit).await?;
         Ok(commit)
     }
 }

@@ -4,7 +4,7 @@ use longhaul_engine::Failure;
 
 use super::files;
 use super::list;
-use super::names::{NEXT, head_ref};
+use super::names::{NEXT, branch_ref};
 use super::objects::refs::{NewCommit, Repository};
 use super::protected::is_own;
 
@@ -32,7 +32,7 @@ impl Repository {
     /// The commit of the target branch, with all its files. A missing branch is waited for: a
     /// person moves or renames it, and no work is given up for that.
     pub(super) async fn target_commit(&self, target: &str) -> Result<String, Failure> {
-        let commit = self.commit_of(&head_ref(target)).await?.ok_or_else(|| {
+        let commit = self.commit_of(&branch_ref(target)).await?.ok_or_else(|| {
             Failure::machine(format!(
                 "there is no branch `{target}` in {}; make it, or set `target` under [project] in \
                  longhaul.toml",

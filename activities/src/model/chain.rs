@@ -38,7 +38,7 @@ impl Node {
 /// A conversation, and the files of its new part.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Conversation {
-    folder: PathBuf,
+    directory: PathBuf,
     messages: Vec<Message>,
     new: Vec<Node>,
     head: String,
@@ -54,15 +54,15 @@ impl Conversation {
     /// [`CallModel::UNKNOWN_HEAD`] if the chain is neither in memory nor in the directory; a
     /// terminal failure if the conversation does not begin with exactly one [`Message::Start`].
     pub(super) fn of(
-        folder: &Path,
+        directory: &Path,
         known: impl FnOnce(&str) -> Option<Self>,
         call: &ModelCall,
     ) -> Result<Self, Failure> {
         let mut conversation = match &call.head {
             Some(head) => {
-                known(head).or_else(|| Self::read(folder, head)).ok_or_else(|| unknown(head))?
+                known(head).or_else(|| Self::read(directory, head)).ok_or_else(|| unknown(head))?
             }
-            None => Self { folder: folder.to_owned(), ..Self::default() },
+            None => Self { directory: directory.to_owned(), ..Self::default() },
         };
         for message in &call.new {
             conversation.push(message.clone());
@@ -100,19 +100,19 @@ impl Conversation {
     }
 
     /// Whether this is the conversation of a directory that ends with this head.
-    pub(super) fn is(&self, folder: &Path, head: &str) -> bool {
-        self.head == head && self.folder == folder
+    pub(super) fn is(&self, directory: &Path, head: &str) -> bool {
+        self.head == head && self.directory == directory
     }
 
     /// Writes the new messages.
     pub(super) fn save(&mut self) -> io::Result<()> {
-        self.new.drain(..).try_for_each(|node| write(&self.folder, &node.digest, &node.content))
+        self.new.drain(..).try_for_each(|node| write(&self.directory, &node.digest, &node.content))
     }
 
     /// The conversation of a chain, if all its files are intact.
-    fn read(folder: &Path, head: &str) -> Option<Self> {
+    fn read(directory: &Path, head: &str) -> Option<Self> {
         let mut conversation =
-            Self { folder: folder.to_owned(), head: head.to_owned(), ..Self::default() };
+            Self { directory: directory.to_owned(), head: head.to_owned(), ..Self::default() };
         let messages = &mut conversation.messages;
         let mut next = head.to_owned();
         while messages.is_empty() || !next.is_empty() {
@@ -120,7 +120,7 @@ impl Conversation {
             if !is_digest || messages.len() == MOST {
                 return None;
             }
-            let content = placed::read(&folder.join(&next), Links::Refused, LONGEST).ok()??;
+            let content = placed::read(&directory.join(&next), Links::Refused, LONGEST).ok()??;
             if blake3::hash(&content).to_hex().as_str() != next {
                 return None;
             }

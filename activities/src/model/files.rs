@@ -12,7 +12,7 @@ use longhaul_workflows::contracts::{ModelAnswer, ModelCall};
 use serde::{Deserialize, Serialize};
 
 use crate::files::placed::{self, Links};
-use crate::process::run_folder_name;
+use crate::process::run_directory_name;
 
 /// The longest file of an answer, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
@@ -29,7 +29,7 @@ struct StoredAnswer {
 /// The files of one call, the same for each of its attempts.
 #[derive(Debug, Clone)]
 pub(super) struct CallFiles {
-    folder: PathBuf,
+    directory: PathBuf,
     slot: String,
     call: String,
     input: String,
@@ -37,14 +37,15 @@ pub(super) struct CallFiles {
 
 impl CallFiles {
     pub(super) fn new(data_dir: &Path, attempt: &Attempt, call: &ModelCall) -> Self {
-        let folder = data_dir.join("sessions").join(run_folder_name(&attempt.run)).join("model");
+        let directory =
+            data_dir.join("sessions").join(run_directory_name(&attempt.run)).join("model");
         let input = blake3::hash(Payload::of(call).as_bytes()).to_hex().to_string();
-        Self { folder, slot: attempt.slot.to_string(), call: attempt.key(), input }
+        Self { directory, slot: attempt.slot.to_string(), call: attempt.key(), input }
     }
 
     /// The directory with the conversations of the run.
     pub(super) fn conversations(&self) -> PathBuf {
-        self.folder.clone()
+        self.directory.clone()
     }
 
     fn name(&self) -> String {
@@ -54,7 +55,7 @@ impl CallFiles {
     /// The answer of this call, if it was received before.
     pub(super) fn answer(&self) -> Option<ModelAnswer> {
         let content =
-            placed::read(&self.folder.join(self.name()), Links::Refused, LONGEST).ok()??;
+            placed::read(&self.directory.join(self.name()), Links::Refused, LONGEST).ok()??;
         let kept: StoredAnswer = serde_json::from_slice(&content).ok()?;
         (kept.call == self.call && kept.input == self.input).then_some(kept.answer)
     }
@@ -68,16 +69,16 @@ impl CallFiles {
             input: self.input.clone(),
             answer: answer.clone(),
         };
-        write(&self.folder, &self.name(), &serde_json::to_vec(&kept)?)
+        write(&self.directory, &self.name(), &serde_json::to_vec(&kept)?)
     }
 }
 
 /// Writes a file of a directory. A crash can leave a part of it, which its readers notice.
-pub(super) fn write(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
-    let path = folder.join(name);
+pub(super) fn write(directory: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    let path = directory.join(name);
     match std::fs::write(&path, content) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            std::fs::create_dir_all(folder)?;
+            std::fs::create_dir_all(directory)?;
             std::fs::write(&path, content)
         }
         done => done,

@@ -170,8 +170,8 @@ impl Handler<CallModel> for ModelHandler {
                     return Ok(PreparedCall::Answered(Box::new(answer)));
                 }
                 let conversation = {
-                    let folder = files.conversations();
-                    Conversation::of(&folder, |head| recent.take(&folder, head), &call)?
+                    let directory = files.conversations();
+                    Conversation::of(&directory, |head| recent.take(&directory, head), &call)?
                 };
                 Ok(PreparedCall::Request(conversation, Key::of(&call, &root)?))
             }
@@ -205,7 +205,7 @@ impl Handler<CallModel> for ModelHandler {
     async fn probe(&self, call: ModelCall, attempt: &Attempt) -> Probe<ModelAnswer> {
         let files = CallFiles::new(&self.data_dir, attempt, &call);
         match blocking(move || Ok(files.answer())).await {
-            Ok(answer) => answer.map_or(Probe::NotLanded, Probe::Landed),
+            Ok(answer) => answer.map_or(Probe::NotHappened, Probe::Happened),
             Err(failure) => crate::machine::unknown_outcome(failure),
         }
     }

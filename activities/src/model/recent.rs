@@ -16,9 +16,9 @@ pub(super) struct Recent(Arc<Mutex<VecDeque<Conversation>>>);
 
 impl Recent {
     /// Removes and returns the conversation of a directory that ends with this head.
-    pub(super) fn take(&self, folder: &Path, head: &str) -> Option<Conversation> {
+    pub(super) fn take(&self, directory: &Path, head: &str) -> Option<Conversation> {
         let mut conversations = self.lock();
-        let at = conversations.iter().rposition(|known| known.is(folder, head))?;
+        let at = conversations.iter().rposition(|known| known.is(directory, head))?;
         conversations.remove(at)
     }
 

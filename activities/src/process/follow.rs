@@ -125,9 +125,9 @@ impl Running {
                 continue;
             }
             why = Some(reason);
-            let patience = observer.ask_to_end();
-            self.is_asked_to_end = patience.is_some();
-            end_at = Some(Instant::now() + patience.unwrap_or_default());
+            let grace = observer.ask_to_end();
+            self.is_asked_to_end = grace.is_some();
+            end_at = Some(Instant::now() + grace.unwrap_or_default());
         }
     }
 

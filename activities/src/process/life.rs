@@ -17,23 +17,23 @@ const TICKS: u64 = 100;
 #[derive(Debug)]
 pub(super) struct Liveness {
     supervisor: i32,
-    folder: PathBuf,
+    directory: PathBuf,
     cpu_time: u64,
     at: SystemTime,
 }
 
 impl Liveness {
-    pub(super) fn new(supervisor: i32, folder: &Path) -> Self {
-        Self { supervisor, folder: folder.to_owned(), cpu_time: 0, at: SystemTime::now() }
+    pub(super) fn new(supervisor: i32, directory: &Path) -> Self {
+        Self { supervisor, directory: directory.to_owned(), cpu_time: 0, at: SystemTime::now() }
     }
 
     /// Whether there was a sign of life since the last check, `silence` ago.
     pub(super) async fn is_seen(&mut self, silence: Duration) -> bool {
         let supervisor = self.supervisor;
-        let folder = self.folder.clone();
+        let directory = self.directory.clone();
         let since = self.at;
         self.at = SystemTime::now();
-        let measure = move || (tree::cpu_time(supervisor), has_changed(&folder, since, &[]));
+        let measure = move || (tree::cpu_time(supervisor), has_changed(&directory, since, &[]));
         let Ok((cpu_time, has_changed)) = tokio::task::spawn_blocking(measure).await else {
             return false;
         };
@@ -48,11 +48,11 @@ impl Liveness {
 
 /// Whether a file in a directory was modified since a time, outside of subdirectories with a name
 /// in `skipped`.
-pub(crate) fn has_changed(folder: &Path, since: SystemTime, skipped: &[&str]) -> bool {
-    let mut folders = vec![folder.to_owned()];
+pub(crate) fn has_changed(directory: &Path, since: SystemTime, skipped: &[&str]) -> bool {
+    let mut directories = vec![directory.to_owned()];
     let mut looked_at = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
             looked_at += 1;
             if looked_at > LOOKED_AT {
                 return false;
@@ -66,7 +66,7 @@ pub(crate) fn has_changed(folder: &Path, since: SystemTime, skipped: &[&str]) ->
                 return true;
             }
             if found.is_dir() {
-                folders.push(entry.path());
+                directories.push(entry.path());
             }
         }
     }

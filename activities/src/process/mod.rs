@@ -40,7 +40,7 @@ pub(crate) use holder::holder_of;
 pub use observer::Observer;
 pub use origin::call_of;
 pub(crate) use outcome::boot;
-pub use places::{owner_id, run_folder_name};
+pub use places::{owner_id, run_directory_name};
 pub use run::Runner;
 pub use sandbox::{Available, Level, Network, Sandbox, available};
 pub use spec::{Limits, Spec, Supervisor};
@@ -50,7 +50,7 @@ pub use sweep::{Swept, hurry, owned, sweep};
 
 pub(crate) use life::has_changed;
 pub(crate) use output::readable_end;
-pub(crate) use places::{logs_of, make_folder_durably, write_durably};
+pub(crate) use places::{logs_of, make_directory_durably, write_durably};
 
 /// The variable that marks every process started by the owner of a data directory.
 pub(crate) const OWNER_VARIABLE: &str = "LONGHAUL_OWNER";

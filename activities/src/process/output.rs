@@ -154,8 +154,8 @@ mod tests {
     use super::*;
 
     fn check_log(half: u64, pieces: &[&str], expected: &str) {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
         let mut output = Output::new(path.clone(), File::create(&path).unwrap());
         output.half = half;
         for piece in pieces {

@@ -16,7 +16,7 @@ pub fn owner_id(data_dir: &Path) -> String {
 }
 
 /// The id of a run as one directory name, unique per run.
-pub fn run_folder_name(run: &RunId) -> String {
+pub fn run_directory_name(run: &RunId) -> String {
     // Neither `~` nor `+` is valid in a run id, so names are unique; no name is `.`, `..` or
     // hidden.
     let flat = run.as_str().replace('/', "~");
@@ -30,13 +30,13 @@ pub(super) fn create_log(
     attempt: &Attempt,
     name: &str,
 ) -> io::Result<(PathBuf, File)> {
-    let folder = data_dir.join("logs").join(run_folder_name(&attempt.run));
-    fs::create_dir_all(&folder)?;
+    let directory = data_dir.join("logs").join(run_directory_name(&attempt.run));
+    fs::create_dir_all(&directory)?;
     let stem = format!("{}-{}-{}", attempt.slot, attempt.number, plain(name));
     let mut nth = 1;
     loop {
         let suffix = if nth == 1 { String::new() } else { format!(".{nth}") };
-        let path = folder.join(format!("{stem}{suffix}.log"));
+        let path = directory.join(format!("{stem}{suffix}.log"));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => nth += 1,
@@ -47,11 +47,11 @@ pub(super) fn create_log(
 
 /// The log files of all attempts of a call, the newest last.
 pub(crate) fn logs_of(data_dir: &Path, attempt: &Attempt, name: &str) -> Vec<PathBuf> {
-    let folder = data_dir.join("logs").join(run_folder_name(&attempt.run));
+    let directory = data_dir.join("logs").join(run_directory_name(&attempt.run));
     let slot = format!("{}-", attempt.slot);
     let name = format!("-{}.", plain(name));
     let is_of_call = |file: &str| file.starts_with(&slot) && file.contains(&name);
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut logs: Vec<_> = entries
         .filter(|entry| entry.file_name().to_str().is_some_and(is_of_call))
         .map(|entry| (entry.metadata().and_then(|found| found.modified()).ok(), entry.path()))
@@ -67,19 +67,22 @@ pub(super) fn temporary_in(data_dir: &Path) -> PathBuf {
 
 /// Makes an empty directory for the temporary files of one attempt.
 pub(super) fn make_temporary(data_dir: &Path, attempt: &Attempt) -> io::Result<PathBuf> {
-    let folder =
-        temporary_in(data_dir).join(format!("{}-{}", run_folder_name(&attempt.run), attempt.slot));
-    remove_temporary(&folder);
-    fs::create_dir_all(&folder)?;
+    let directory = temporary_in(data_dir).join(format!(
+        "{}-{}",
+        run_directory_name(&attempt.run),
+        attempt.slot
+    ));
+    remove_temporary(&directory);
+    fs::create_dir_all(&directory)?;
     // As for `/tmp`: a program may change its user.
-    fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
-    Ok(folder)
+    fs::set_permissions(&directory, std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
+    Ok(directory)
 }
 
 /// Removes temporary files. Leftovers cost only space.
-pub(super) fn remove_temporary(folder: &Path) {
-    if let Err(error) = remove_all(folder) {
-        tracing::warn!(folder = %folder.display(), %error, "temporary files cannot be removed");
+pub(super) fn remove_temporary(directory: &Path) {
+    if let Err(error) = remove_all(directory) {
+        tracing::warn!(directory = %directory.display(), %error, "temporary files cannot be removed");
     }
 }
 
@@ -90,13 +93,13 @@ fn plain(name: &str) -> String {
 }
 
 /// Creates a directory and its parents, durable against a power cut.
-pub(crate) fn make_folder_durably(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
+pub(crate) fn make_directory_durably(directory: &Path) -> io::Result<()> {
+    if directory.is_dir() {
         return Ok(());
     }
-    let above = folder.parent().unwrap_or(Path::new("/"));
-    make_folder_durably(above)?;
-    match fs::create_dir(folder) {
+    let above = directory.parent().unwrap_or(Path::new("/"));
+    make_directory_durably(above)?;
+    match fs::create_dir(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => File::open(above)?.sync_all(),
     }
@@ -104,12 +107,12 @@ pub(crate) fn make_folder_durably(folder: &Path) -> io::Result<()> {
 
 /// Writes a file; after a power cut it exists with all of its content, or not at all.
 pub(crate) fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(content)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
-    File::open(folder)?.sync_all()
+    File::open(directory)?.sync_all()
 }
 
 #[cfg(test)]
@@ -117,15 +120,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_become_folders_inside_the_data_directory() {
-        for (run, folder) in [
+    fn runs_become_directories_inside_the_data_directory() {
+        for (run, directory) in [
             ("shop/login#2", "shop~login#2"),
             ("..", "+."),
             (".", "+"),
             ("a/../b", "a~..~b"),
             ("./a", "+~a"),
         ] {
-            assert_eq!(run_folder_name(&RunId::new(run).unwrap()), folder);
+            assert_eq!(run_directory_name(&RunId::new(run).unwrap()), directory);
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) fn supervisor_lost(spec: &Spec, output: &[u8]) -> Failure {
     };
     let message =
         format!("the supervisor of `{}` was lost; its output: {output}", spec.program.display());
-    match machine::cause_in_stderr(output, &[&spec.folder]) {
+    match machine::cause_in_stderr(output, &[&spec.directory]) {
         Some(cause) => Failure::machine(format!("{cause}: {message}")),
         None => Failure::retryable(message),
     }
@@ -37,17 +37,17 @@ pub(super) fn stopped_by_others(spec: &Spec) -> Failure {
 pub(super) fn not_started(spec: &Spec, errno: Option<i32>, error: &str) -> Failure {
     let program = spec.program.display();
     let errno = errno.map(Errno::from_raw);
-    let folder = spec.folder.display();
+    let directory = spec.directory.display();
     if let Some(cause) =
-        errno.and_then(|errno| machine::cause(errno, Operation::Fork, &[&spec.folder]))
+        errno.and_then(|errno| machine::cause(errno, Operation::Fork, &[&spec.directory]))
     {
         return Failure::machine(format!(
-            "{cause}: `{program}` cannot be started in {folder} now: {error}"
+            "{cause}: `{program}` cannot be started in {directory} now: {error}"
         ));
     }
     if errno == Some(Errno::ETXTBSY) {
         return Failure::retryable(format!(
-            "`{program}` cannot be started in {folder} now: {error}"
+            "`{program}` cannot be started in {directory} now: {error}"
         ));
     }
     let path = spec.env.get("PATH").unwrap_or_default().display();

@@ -43,6 +43,15 @@ pub struct Runner {
 /// The ending of a program whose observer gave up.
 const GIVEN_UP: &str = "waited in vain";
 
+/// The directories and files of one attempt.
+#[derive(Clone, Copy)]
+struct RunPlaces<'a> {
+    /// Its temporary files; `None`: without a sandbox.
+    temporary: Option<&'a Path>,
+    /// The file for the outcome, if it is kept.
+    outcome: Option<&'a Path>,
+}
+
 impl Runner {
     /// A runner that keeps its logs in the data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor) -> Self {
@@ -105,9 +114,9 @@ impl Runner {
         let key = attempt.key();
         let (log, file) =
             places::create_log(&self.data_dir, attempt, &spec.name).map_err(|error| {
-                let folder = self.data_dir.join("logs");
-                let message = format!("no log can be written in {}: {error}", folder.display());
-                machine::failure(&error, Operation::Files, &folder, message, Failure::retryable)
+                let directory = self.data_dir.join("logs");
+                let message = format!("no log can be written in {}: {error}", directory.display());
+                machine::failure(&error, Operation::Files, &directory, message, Failure::retryable)
             })?;
         let temporary = match &spec.sandbox {
             Some(_) => Some(self.temporary(attempt).await?),
@@ -118,7 +127,7 @@ impl Runner {
         let mut running = self.start(
             spec,
             &key,
-            (temporary.as_deref(), outcome),
+            RunPlaces { temporary: temporary.as_deref(), outcome },
             Output::new(log.clone(), file),
         )?;
         let alive = || attempt.heartbeat();
@@ -233,10 +242,10 @@ impl Runner {
         let made =
             tokio::task::spawn_blocking(move || places::make_temporary(&data_dir, &attempt)).await;
         made.map_err(|error| lost_task(&error))?.map_err(|error| {
-            let folder = places::temporary_in(&self.data_dir);
+            let directory = places::temporary_in(&self.data_dir);
             Failure::retryable(format!(
                 "no temporary directory can be made in {}: {error}",
-                folder.display()
+                directory.display()
             ))
         })
     }
@@ -245,7 +254,7 @@ impl Runner {
         &self,
         spec: &Spec,
         key: &str,
-        (temporary, outcome): (Option<&Path>, Option<&Path>),
+        places: RunPlaces<'_>,
         output: Output,
     ) -> Result<Running, Failure> {
         let supervisor = self.supervisor.program.display();
@@ -255,14 +264,14 @@ impl Runner {
             );
             return Err(Failure::terminal(message));
         }
-        if !spec.folder.is_dir() {
+        if !spec.directory.is_dir() {
             let program = spec.program.display();
-            let folder = spec.folder.display();
+            let directory = spec.directory.display();
             return Err(Failure::terminal(format!(
-                "`{program}` cannot be run in {folder}: there is no such folder"
+                "`{program}` cannot be run in {directory}: there is no such directory"
             )));
         }
-        self.spawn(spec, key, (temporary, outcome), output).map_err(|error| {
+        self.spawn(spec, key, places, output).map_err(|error| {
             let message = format!("the supervisor {supervisor} cannot be started: {error}");
             machine::failure(&error, Operation::Fork, &self.data_dir, message, |message| {
                 match error.kind() {
@@ -282,17 +291,19 @@ impl Runner {
         &self,
         spec: &Spec,
         key: &str,
-        (temporary, outcome): (Option<&Path>, Option<&Path>),
+        places: RunPlaces<'_>,
         output: Output,
     ) -> io::Result<Running> {
         let order = SpawnRequest {
             grace: self.supervisor.grace,
             input: spec.input.clone(),
-            outcome: outcome.map(Path::to_owned),
-            confined: spec.sandbox.clone().zip(temporary).map(|(sandbox, temporary)| Confined {
-                sandbox,
-                temporary: temporary.to_owned(),
-                bwrap: available().bubblewrap.clone().unwrap_or_default(),
+            outcome: places.outcome.map(Path::to_owned),
+            confined: spec.sandbox.clone().zip(places.temporary).map(|(sandbox, temporary)| {
+                Confined {
+                    sandbox,
+                    temporary: temporary.to_owned(),
+                    bwrap: available().bubblewrap.clone().unwrap_or_default(),
+                }
             }),
             program: spec.program.clone(),
             args: spec.args.clone(),
@@ -303,7 +314,7 @@ impl Runner {
             .arg0("longhaul")
             .args(&self.supervisor.args)
             .args(order.to_args())
-            .current_dir(&spec.folder)
+            .current_dir(&spec.directory)
             .env_clear()
             .envs(spec.env.iter())
             .env(OWNER_VARIABLE, &*self.owner)
@@ -314,7 +325,7 @@ impl Runner {
         let mut supervisor = command.spawn()?;
         Ok(Running {
             control: supervisor.stdin.take(),
-            life: Liveness::new(supervisor.id().unwrap_or_default().cast_signed(), &spec.folder),
+            life: Liveness::new(supervisor.id().unwrap_or_default().cast_signed(), &spec.directory),
             report: supervisor.stderr.take().expect("standard error was asked for as a pipe"),
             supervisor,
             stream: Some(pipe::Receiver::from_owned_fd(reading.into())?),

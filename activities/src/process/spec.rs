@@ -48,7 +48,7 @@ pub struct Spec {
     /// Its arguments.
     pub args: Vec<OsString>,
     /// Its working directory.
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     /// Its whole environment; the runner adds its marks.
     pub env: Environment,
     /// The file for its standard input; `None`: empty.

@@ -54,12 +54,12 @@ impl SessionHandler {
             let save = |progress: &AgentProgress| {
                 self.count_request(job, &counted, &progress.usage);
                 counted = progress.usage;
-                job.attempt.progress(Payload::of(progress));
+                job.attempt.record_progress(Payload::of(progress));
                 job.files.keep_conversation(progress, false);
             };
             job.files.keep_conversation(&before, false);
             if before != AgentProgress::default() {
-                job.attempt.progress(Payload::of(&before));
+                job.attempt.record_progress(Payload::of(&before));
             }
             let mut record = Record::new(driver, before.clone(), silence, Box::new(save));
             let finished = self.run_known(job, spec, &before, &mut record).await?;
@@ -219,7 +219,7 @@ impl SessionHandler {
             RateLimits::new(self.setup.runner.data_dir()).close_all(provider, until);
         }
         let progress = AgentProgress { waits: progress.waits + 1, ..progress.clone() };
-        job.attempt.progress(Payload::of(&progress));
+        job.attempt.record_progress(Payload::of(&progress));
         job.tree.settle().await?;
         job.files.keep_conversation(&progress, true);
         Ok(Some(Failure::rate_limited(until, reason(driver, end, &[]))))

@@ -10,24 +10,22 @@ use longhaul_workflows::contracts::{AgentProgress, SessionInput, SessionReport};
 use serde::{Deserialize, Serialize};
 
 use crate::files::placed::{self, Links};
-use crate::files::{give_reading, remove_all};
+use crate::files::{OWN_DIR, give_reading, remove_all};
 use crate::machine::{self, Operation};
-use crate::process::{make_folder_durably, readable_end, run_folder_name, write_durably};
+use crate::process::{make_directory_durably, readable_end, run_directory_name, write_durably};
 
 /// The limit of an agent's notes in bytes; of longer notes, the end is read.
 const NOTES: usize = 64 * 1024;
 /// The longest report, in bytes.
 const LONGEST_REPORT: u64 = 16 * 1024 * 1024;
-/// Longhaul's own directory in a tree, which no commit has.
-pub(super) const OWN: &str = ".longhaul";
-/// The directory in it that a session and Longhaul share.
+/// The directory in [`OWN_DIR`] that a session and Longhaul share. No commit has it.
 const SHARED: &str = "session";
 const NOTES_FILE: &str = "notes.md";
 
 /// The files of one call, the same for each of its attempts.
 #[derive(Debug)]
 pub(super) struct SessionFiles {
-    folder: PathBuf,
+    directory: PathBuf,
     tree: PathBuf,
     call: String,
     input: String,
@@ -52,12 +50,12 @@ struct StoredValue<T> {
 
 impl SessionFiles {
     pub(super) fn new(data_dir: &Path, attempt: &Attempt, input: &SessionInput) -> Self {
-        let folder = data_dir
+        let directory = data_dir
             .join("sessions")
-            .join(run_folder_name(&attempt.run))
+            .join(run_directory_name(&attempt.run))
             .join(attempt.slot.to_string());
         let hash = blake3::hash(Payload::of(input).as_bytes()).to_hex().to_string();
-        Self { folder, tree: PathBuf::from(&input.worktree), call: attempt.key(), input: hash }
+        Self { directory, tree: PathBuf::from(&input.worktree), call: attempt.key(), input: hash }
     }
 
     /// The same files, with another work tree.
@@ -65,26 +63,26 @@ impl SessionFiles {
         Self { tree: tree.to_owned(), ..self }
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        &self.folder
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The failure of a write to these files.
     pub(super) fn unwritable(&self, error: &io::Error) -> Failure {
-        let folder = &self.folder;
+        let directory = &self.directory;
         let message =
-            format!("the files of a session cannot be written in {}: {error}", folder.display());
-        machine::failure(error, Operation::Files, folder, message, Failure::retryable)
+            format!("the files of a session cannot be written in {}: {error}", directory.display());
+        machine::failure(error, Operation::Files, directory, message, Failure::retryable)
     }
 
     /// The directory in the tree that the agent reads and writes.
     fn shared(&self) -> PathBuf {
-        self.tree.join(OWN).join(SHARED)
+        self.tree.join(OWN_DIR).join(SHARED)
     }
 
     /// The stored prompt, used as the agent's standard input.
     pub(super) fn input(&self) -> PathBuf {
-        self.folder.join("prompt.md")
+        self.directory.join("prompt.md")
     }
 
     pub(super) fn prompt(&self) -> PathBuf {
@@ -105,23 +103,23 @@ impl SessionFiles {
     }
 
     fn report_file(&self) -> PathBuf {
-        self.folder.join("report.json")
+        self.directory.join("report.json")
     }
 
     /// The file in which the supervisor keeps the outcome of the agent. A rewound run can reach the
     /// same call with another input.
     pub(super) fn outcome(&self) -> PathBuf {
-        self.folder.join(format!("outcome-{}.json", &self.input[..16]))
+        self.directory.join(format!("outcome-{}.json", &self.input[..16]))
     }
 
     /// Whether this call was tried before.
     pub(super) fn exist(&self) -> bool {
-        self.folder.exists()
+        self.directory.exists()
     }
 
     /// Whether any session of this run was tried before.
     pub(super) fn exist_of_run(&self) -> bool {
-        self.folder.parent().is_some_and(Path::exists)
+        self.directory.parent().is_some_and(Path::exists)
     }
 
     /// The report of this call, if it has ended before.
@@ -137,13 +135,13 @@ impl SessionFiles {
     pub(super) fn prepare(&self, input: &SessionInput, prompt: &str) -> io::Result<()> {
         if self.exist() {
             let lost = self.free_name();
-            fs::rename(&self.folder, &lost)?;
+            fs::rename(&self.directory, &lost)?;
             fs::write(lost.join(NOTES_FILE), self.notes().unwrap_or_default())?;
         }
-        make_folder_durably(&self.folder)?;
+        make_directory_durably(&self.directory)?;
         self.empty_shared()?;
         let feature = serde_json::to_string_pretty(&input.feature)? + "\n";
-        fs::write(self.folder.join("feature.json"), &feature)?;
+        fs::write(self.directory.join("feature.json"), &feature)?;
         fs::write(self.input(), prompt)?;
         fs::write(self.feature(), feature)?;
         fs::write(self.prompt(), prompt)?;
@@ -152,14 +150,14 @@ impl SessionFiles {
 
     /// Lets Longhaul read the files of the agent in Longhaul's directory, whatever their rights.
     fn let_read(&self) {
-        give_reading(&self.tree.join(OWN));
+        give_reading(&self.tree.join(OWN_DIR));
     }
 
     /// Creates the shared directory, empty, replacing anything that an agent put there. Git ignores
     /// it.
     fn empty_shared(&self) -> io::Result<()> {
         self.let_read();
-        let own = self.tree.join(OWN);
+        let own = self.tree.join(OWN_DIR);
         if !fs::symlink_metadata(&own).is_ok_and(|found| found.is_dir()) {
             remove_all(&own)?;
             fs::create_dir(&own)?;
@@ -174,7 +172,7 @@ impl SessionFiles {
     fn free_name(&self) -> PathBuf {
         let mut nth = 1;
         loop {
-            let mut name = self.folder.clone().into_os_string();
+            let mut name = self.directory.clone().into_os_string();
             name.push(format!(".lost-{nth}"));
             let path = PathBuf::from(name);
             if !path.exists() {
@@ -208,7 +206,7 @@ impl SessionFiles {
     /// The file with the conversation of a known agent, beside the directory: a further attempt
     /// continues it.
     fn conversation_file(&self) -> PathBuf {
-        let mut name = self.folder.clone().into_os_string();
+        let mut name = self.directory.clone().into_os_string();
         name.push(".conversation.json");
         name.into()
     }

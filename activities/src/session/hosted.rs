@@ -128,8 +128,8 @@ pub(super) fn feature_run(session: &RunId) -> RunId {
 
 /// Writes the package for programs, and as a document for people.
 fn write_package(files: &SessionFiles, handoff: &Handoff) -> std::io::Result<()> {
-    std::fs::create_dir_all(files.folder())?;
+    std::fs::create_dir_all(files.directory())?;
     let json = serde_json::to_vec_pretty(handoff)?;
-    write_durably(&files.folder().join("handoff-package.json"), &json)?;
-    write_durably(&files.folder().join("handoff.md"), handoff.document().as_bytes())
+    write_durably(&files.directory().join("handoff-package.json"), &json)?;
+    write_durably(&files.directory().join("handoff.md"), handoff.document().as_bytes())
 }

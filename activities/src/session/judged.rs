@@ -4,10 +4,10 @@ use std::time::SystemTime;
 
 use longhaul_workflows::contracts::{AgentOutcome, SessionEnding, SessionReport};
 
+use crate::files::OWN_DIR;
 use crate::process::{Finished, has_changed};
 
 use super::driver::{self, AgentDriver, End, Record, millis};
-use super::files::OWN;
 use super::{SessionJob, report_of};
 
 /// An agent that has ended.
@@ -30,7 +30,7 @@ pub(super) fn judge(
         let tree = job.tree.path();
         if job.files.says_context_full() {
             end.outcome = AgentOutcome::ContextFull;
-        } else if !record.refused().is_empty() && !has_changed(tree, begun, &[OWN]) {
+        } else if !record.refused().is_empty() && !has_changed(tree, begun, &[OWN_DIR]) {
             end.outcome = AgentOutcome::ToolsRefused;
         }
     }

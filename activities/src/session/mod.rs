@@ -116,7 +116,13 @@ impl SessionHandler {
         let report = report_of(&finished, &files, sandbox, ending(&finished, &files));
         files.keep(&report).map_err(|error| {
             let message = format!("the report of a session cannot be kept: {error}");
-            machine::failure(&error, Operation::Files, files.folder(), message, Failure::retryable)
+            machine::failure(
+                &error,
+                Operation::Files,
+                files.directory(),
+                message,
+                Failure::retryable,
+            )
         })?;
         Ok(Some(report))
     }
@@ -151,7 +157,7 @@ impl SessionHandler {
             name: start.name,
             program: start.program,
             args: start.args,
-            folder: tree.into(),
+            directory: tree.into(),
             env,
             input: Some(files.input()),
             sandbox,
@@ -176,7 +182,8 @@ impl SessionHandler {
         &self,
         input: &SessionInput,
         attempt: &Attempt,
-        (files, tree): (&SessionFiles, &WorkTree),
+        files: &SessionFiles,
+        tree: &WorkTree,
         earlier: &EarlierAttempts,
         sandbox: &OnceLock<String>,
     ) -> Result<SessionReport, Failure> {
@@ -286,7 +293,7 @@ impl Handler<RunSession> for SessionHandler {
         let files = files.in_tree(tree.path());
         let earlier = EarlierAttempts { rescued, conversation };
         let sandbox = OnceLock::new();
-        let ran = self.run_agent(&input, attempt, (&files, &tree), &earlier, &sandbox).await;
+        let ran = self.run_agent(&input, attempt, &files, &tree, &earlier, &sandbox).await;
         let report = match ran {
             Ok(report) => report,
             Err(failure) if failure.kind == FailureKind::Terminal => {
@@ -309,7 +316,7 @@ impl Handler<RunSession> for SessionHandler {
             tracing::warn!(
                 run = %attempt.run,
                 %error,
-                "the report of a session is not kept in its folder",
+                "the report of a session is not kept in its directory",
             );
         }
         Ok(report)
@@ -321,14 +328,14 @@ impl Handler<RunSession> for SessionHandler {
             return machine::unknown_outcome(failure);
         }
         if let Some(report) = self.files(&input, attempt).report() {
-            return Probe::Landed(report);
+            return Probe::Happened(report);
         }
         match self.unreported(&input, attempt).await {
-            Ok(report) => report.map_or(Probe::NotLanded, Probe::Landed),
+            Ok(report) => report.map_or(Probe::NotHappened, Probe::Happened),
             Err(failure) if failure.kind == FailureKind::Machine => Probe::Machine(failure.message),
             Err(failure) => {
                 tracing::warn!(run = %attempt.run, %failure, "a session begins anew");
-                Probe::NotLanded
+                Probe::NotHappened
             }
         }
     }
@@ -336,7 +343,7 @@ impl Handler<RunSession> for SessionHandler {
 
 /// The conversation that an earlier attempt recorded in the history.
 fn recorded_conversation(attempt: &Attempt) -> Option<KeptConversation> {
-    let progress = attempt.progress.as_ref()?.read().ok()?;
+    let progress = attempt.last_progress.as_ref()?.read().ok()?;
     Some(KeptConversation { progress, is_paused: false })
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use longhaul_engine::Failure;
 
-use crate::files::{PROGRESS_FILE, end_in_checkout};
+use crate::files::{PROGRESS_FILE, TEMP_PREFIX, end_in_checkout};
 use crate::git::WorkTree;
 use crate::machine::{self, Operation};
 
@@ -28,9 +28,10 @@ pub(super) async fn copy_in(tree: &WorkTree, root: &Path) -> Result<(), Failure>
     })
 }
 
-/// Replaces the file by rename, so that an agent's link at its path is not followed.
+/// Replaces the file by rename, so that an agent's link at its path is not followed. Permissions
+/// that an agent took away are given back.
 fn write(content: &[u8], worktree: &Path) -> io::Result<()> {
-    let file = tempfile::Builder::new().prefix(".longhaul-").tempfile_in(worktree)?;
+    let file = tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(worktree)?;
     std::fs::write(file.path(), content)?;
     std::fs::set_permissions(file.path(), std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
     file.persist(worktree.join(PROGRESS_FILE))?;

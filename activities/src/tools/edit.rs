@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::{Fault, LONGEST, ToolTree, quoted};
 use crate::machine::{self, Operation};
-use crate::process::{make_folder_durably, write_durably};
+use crate::process::{make_directory_durably, write_durably};
 use longhaul_engine::Failure;
 
 use crate::files::placed::{self, Links};
@@ -67,7 +67,7 @@ pub(super) fn edit(site: EditContext<'_>, edit: &Edit<'_>) -> Result<String, Fau
     let Ok(text) = std::str::from_utf8(&content) else {
         return Err(format!("{} is not UTF-8 text: use `shell`.", quoted(&path)).into());
     };
-    let (after, answer) = replaced(edit, &path, text)?;
+    let Replaced { text: after, answer } = replaced(edit, &path, text)?;
     let target = site.place.target(&path, false)?;
     let record = Record { before: digest, after: self::digest(after.as_bytes()), answer };
     keep(site.record, &record)?;
@@ -75,8 +75,15 @@ pub(super) fn edit(site: EditContext<'_>, edit: &Edit<'_>) -> Result<String, Fau
     Ok(record.answer)
 }
 
-/// The new text, and the answer.
-fn replaced(edit: &Edit<'_>, path: &Path, text: &str) -> Result<(String, String), Fault> {
+/// The result of an edit.
+struct Replaced {
+    /// The new text.
+    text: String,
+    /// The answer to the model.
+    answer: String,
+}
+
+fn replaced(edit: &Edit<'_>, path: &Path, text: &str) -> Result<Replaced, Fault> {
     let shown = quoted(path);
     if edit.old.is_empty() {
         return Err("`old` is empty: give the text to replace.".to_owned().into());
@@ -102,7 +109,7 @@ fn replaced(edit: &Edit<'_>, path: &Path, text: &str) -> Result<(String, String)
         .into());
     }
     let answer = format!("Replaced {} in {shown}, at line {}.", times(found), lines[0]);
-    Ok((text.replace(edit.old, edit.new), answer))
+    Ok(Replaced { text: text.replace(edit.old, edit.new), answer })
 }
 
 fn times(count: usize) -> String {
@@ -145,9 +152,17 @@ fn recorded(file: &Path) -> Result<Option<Record>, Fault> {
 
 fn keep(file: &Path, record: &Record) -> Result<(), Fault> {
     let content = serde_json::to_vec(record).expect("a record has a JSON form");
-    let folder = file.parent().unwrap_or(file);
-    make_folder_durably(folder).and_then(|()| write_durably(file, &content)).map_err(|error| {
-        let message = format!("an edit cannot be recorded in {}: {error}", folder.display());
-        Fault::Call(machine::failure(&error, Operation::Files, folder, message, Failure::machine))
-    })
+    let directory = file.parent().unwrap_or(file);
+    make_directory_durably(directory).and_then(|()| write_durably(file, &content)).map_err(
+        |error| {
+            let message = format!("an edit cannot be recorded in {}: {error}", directory.display());
+            Fault::Call(machine::failure(
+                &error,
+                Operation::Files,
+                directory,
+                message,
+                Failure::machine,
+            ))
+        },
+    )
 }

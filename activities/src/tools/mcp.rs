@@ -3,7 +3,7 @@
 use longhaul_engine::Attempt;
 use longhaul_workflows::contracts::{McpTool, ToolUse};
 
-use crate::mcp::Host;
+use crate::mcp::{Host, ToolResult};
 use crate::process::Environment;
 
 use super::place::Fault;
@@ -48,7 +48,7 @@ impl ToolHandler {
         };
         let called = host.call(tool, arguments).await;
         ready.tree.settle().await.map_err(Fault::Call)?;
-        let answer = called.map_err(fault_of).map(|(text, is_error)| {
+        let answer = called.map_err(fault_of).map(|ToolResult { text, is_error }| {
             let bytes = text.as_bytes();
             let needed = HeadAndTail::needed(BYTES, &variables.secrets).min(bytes.len());
             let (first, last) = (bytes[..needed].to_vec(), bytes[bytes.len() - needed..].to_vec());

@@ -159,7 +159,7 @@ impl Handler<UseTool> for ToolHandler {
             return machine::unknown_outcome(failure);
         }
         if input.call.name != ToolUse::SHELL && input.mcp.is_none() {
-            return Probe::NotLanded;
+            return Probe::NotHappened;
         }
         let mut notice = None;
         let found = match self.ready(&tree_request(&input, attempt), false).await {
@@ -183,7 +183,7 @@ impl Handler<UseTool> for ToolHandler {
         };
         let text = self.interrupted(attempt, &variables.secrets);
         let text = variables.secrets.redacted(&(notice.unwrap_or_default() + &text));
-        Probe::Landed(ToolOutcome { text, is_error: true, duration_ms: 0 })
+        Probe::Happened(ToolOutcome { text, is_error: true, duration_ms: 0 })
     }
 }
 

@@ -133,7 +133,7 @@ impl ToolTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     File,
-    Folder,
+    Directory,
     Link,
     Other(&'static str),
 }
@@ -142,7 +142,7 @@ impl Kind {
     fn of(kind: cap_std::fs::FileType) -> Self {
         match kind {
             kind if kind.is_file() => Self::File,
-            kind if kind.is_dir() => Self::Folder,
+            kind if kind.is_dir() => Self::Directory,
             kind if kind.is_symlink() => Self::Link,
             kind if kind.is_fifo() => Self::Other("named pipe"),
             kind if kind.is_socket() => Self::Other("socket"),
@@ -154,7 +154,7 @@ impl Kind {
 pub(super) fn kind_of(found: &Metadata) -> &'static str {
     match Kind::of(found.file_type()) {
         Kind::File => "file",
-        Kind::Folder => "directory",
+        Kind::Directory => "directory",
         Kind::Link => "symbolic link",
         Kind::Other(kind) => kind,
     }

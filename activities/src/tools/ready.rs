@@ -21,7 +21,7 @@ pub(super) struct Ready {
     pub(super) tree: WorkTree,
     /// A notice to the model about the tree.
     pub(super) notice: Option<String>,
-    _held: TreeLock,
+    _guard: TreeLock,
 }
 
 #[expect(dead_code, reason = "the locks are held, not used")]
@@ -63,15 +63,15 @@ impl ToolHandler {
         let git = &self.setup.git;
         let lock = self.lock(wanted.worktree);
         if only_reads {
-            let held = TreeLock::Shared(Arc::clone(&lock).read_owned().await);
+            let guard = TreeLock::Shared(Arc::clone(&lock).read_owned().await);
             if let Some(tree) = git.steady_tree(wanted).await? {
-                return Ok(Ready { tree, notice: None, _held: held });
+                return Ok(Ready { tree, notice: None, _guard: guard });
             }
         }
-        let held = TreeLock::Alone(lock.write_owned().await);
+        let guard = TreeLock::Alone(lock.write_owned().await);
         git.trust_if_system_ran_on(wanted).await?;
         if let Some(tree) = git.steady_tree(wanted).await? {
-            return Ok(Ready { tree, notice: None, _held: held });
+            return Ok(Ready { tree, notice: None, _guard: guard });
         }
         let tree = self.setup.work_tree(wanted).await?;
         // A failed set-up must not run again before the next call: it would reset the tree.
@@ -82,7 +82,7 @@ impl ToolHandler {
                  Its files as they were then: `git show {rescued}`.]\n"
             )
         });
-        Ok(Ready { tree, notice, _held: held })
+        Ok(Ready { tree, notice, _guard: guard })
     }
 }
 

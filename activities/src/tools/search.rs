@@ -143,7 +143,7 @@ pub(super) fn list(scope: Scope<'_>) -> Result<String, Fault> {
         let (entries, is_more) = scope.place.entries(&top, LISTED)?;
         for (name, kind) in entries {
             let mark = match kind {
-                Kind::Folder => "/".to_owned(),
+                Kind::Directory => "/".to_owned(),
                 Kind::File => String::new(),
                 Kind::Link => " (link)".to_owned(),
                 Kind::Other(kind) => format!(" ({kind})"),

@@ -78,13 +78,13 @@ impl ToolHandler {
         let timeout = command.timeout.map_or(TIMEOUT, Duration::from_secs);
         let longest = limit(agent.timeout).unwrap_or(Duration::MAX);
         let has_bash = env.get("PATH").is_some_and(|path| {
-            std::env::split_paths(path).any(|folder| folder.join("bash").is_file())
+            std::env::split_paths(path).any(|directory| directory.join("bash").is_file())
         });
         Ok(Spec {
             name: NAME.into(),
             program: if has_bash { "bash" } else { "sh" }.into(),
             args: vec!["-c".into(), command.text.into()],
-            folder: tree.into(),
+            directory: tree.into(),
             env,
             input: command.stdin.clone(),
             sandbox,
@@ -132,7 +132,7 @@ impl ShellResult {
 fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<ShellResult, Fault> {
     let failed = finished.exit_code != Some(0);
     // A failure on a full disk proves nothing about the work.
-    if let Some(cause) = machine::full(&spec.folder).filter(|_| failed) {
+    if let Some(cause) = machine::full(&spec.directory).filter(|_| failed) {
         let message = format!("{cause}: a command failed there ({})", finished.ending());
         return Err(Fault::Call(Failure::machine(message)));
     }

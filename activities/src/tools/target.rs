@@ -6,13 +6,15 @@ use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
 
+use crate::files::TEMP_PREFIX;
+
 use super::place::{Fault, GIT, ToolTree, fault_at, is_absent, kind_of, must_be_file, quoted};
 
 /// A file to be replaced.
 #[derive(Debug)]
 pub(super) struct Target {
     /// The directory that holds it.
-    folder: Dir,
+    directory: Dir,
     name: OsString,
     /// The file for display, relative to the tree.
     shown: PathBuf,
@@ -31,16 +33,17 @@ impl ToolTree {
             return Err(format!("{} is a directory and not a file.", quoted(path)).into());
         };
         if creates {
-            self.create_folders(parent)?;
+            self.create_directories(parent)?;
         }
-        let folder = self.dir.open_dir(here(parent));
-        let folder = folder.map_err(|error| self.fault("open the directory of", path, &error))?;
-        match folder.symlink_metadata(name) {
+        let directory = self.dir.open_dir(here(parent));
+        let directory =
+            directory.map_err(|error| self.fault("open the directory of", path, &error))?;
+        match directory.symlink_metadata(name) {
             Ok(found) => must_be_file(path, &found)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound && creates => {}
             Err(error) => return Err(self.fault("write", path, &error)),
         }
-        Ok(Target { folder, name: name.to_owned(), shown: path.to_owned() })
+        Ok(Target { directory, name: name.to_owned(), shown: path.to_owned() })
     }
 
     /// A path without links: the existing part of it resolved, the rest as it is.
@@ -78,17 +81,17 @@ impl ToolTree {
     }
 
     /// Creates a directory and those above it, durable against a power cut.
-    fn create_folders(&self, folder: &Path) -> Result<(), Fault> {
-        if self.dir.is_dir(here(folder)) {
+    fn create_directories(&self, directory: &Path) -> Result<(), Fault> {
+        if self.dir.is_dir(here(directory)) {
             return Ok(());
         }
-        let above = folder.parent().unwrap_or(Path::new(""));
-        self.create_folders(above)?;
-        let created = match self.dir.create_dir(folder) {
+        let above = directory.parent().unwrap_or(Path::new(""));
+        self.create_directories(above)?;
+        let created = match self.dir.create_dir(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => self.dir.open_dir(here(above)).and_then(|above| sync(&above)),
         };
-        created.map_err(|error| self.fault("make the directory", folder, &error))
+        created.map_err(|error| self.fault("make the directory", directory, &error))
     }
 }
 
@@ -98,28 +101,28 @@ impl Target {
     pub(super) fn write(&self, root: &Path, content: &[u8]) -> Result<(), Fault> {
         // Git leaves out files of this pattern.
         let unique = uuid::Uuid::new_v4().simple().to_string();
-        let name = format!(".longhaul-{}", &unique[..6]);
+        let name = format!("{TEMP_PREFIX}{}", &unique[..6]);
         let written = self.write_by(&name, content);
         if written.is_err() {
             // The file may not exist; the first error counts.
-            let _ = self.folder.remove_file(&name);
+            let _ = self.directory.remove_file(&name);
         }
         written.map_err(|error| fault_at(root, "write", &self.shown, &error))
     }
 
     fn write_by(&self, temporary: &str, content: &[u8]) -> io::Result<()> {
-        let old = self.folder.symlink_metadata(&self.name).ok();
+        let old = self.directory.symlink_metadata(&self.name).ok();
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        let mut file = self.folder.open_with(temporary, &options)?;
+        let mut file = self.directory.open_with(temporary, &options)?;
         if let Some(old) = old {
             let mode = old.permissions().mode() & 0o777;
             file.set_permissions(Permissions::from_mode(mode))?;
         }
         file.write_all(content)?;
         file.sync_all()?;
-        self.folder.rename(temporary, &self.folder, &self.name)?;
-        sync(&self.folder)
+        self.directory.rename(temporary, &self.directory, &self.name)?;
+        sync(&self.directory)
     }
 }
 
@@ -128,6 +131,6 @@ fn here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-fn sync(folder: &Dir) -> io::Result<()> {
-    folder.open(".")?.sync_all()
+fn sync(directory: &Dir) -> io::Result<()> {
+    directory.open(".")?.sync_all()
 }

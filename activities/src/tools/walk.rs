@@ -60,15 +60,15 @@ impl<'a> Walk<'a> {
             above.push(part);
             self.push_rules(&above, &above.join(".gitignore"));
         }
-        self.folder(&above, visit)
+        self.directory(&above, visit)
     }
 
-    fn folder(
+    fn directory(
         &mut self,
-        folder: &Path,
+        directory: &Path,
         visit: &mut dyn FnMut(&Path) -> Result<bool, Fault>,
     ) -> Result<Option<Stopped>, Fault> {
-        let named = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let named = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         // A directory may be unreadable, or gone by now.
         let (entries, is_more) = match self.place.entries(named, self.left) {
             Ok(found) => found,
@@ -80,19 +80,19 @@ impl<'a> Walk<'a> {
             if (self.is_cancelled)() || Instant::now() > self.until {
                 return Ok(Some(Stopped::TooLong));
             }
-            let path = folder.join(&name);
-            let is_folder = kind == Kind::Folder;
-            let is_wanted = is_folder || kind == Kind::File;
-            if !is_wanted || name == GIT || self.ignores(&path, is_folder) {
+            let path = directory.join(&name);
+            let is_directory = kind == Kind::Directory;
+            let is_wanted = is_directory || kind == Kind::File;
+            if !is_wanted || name == GIT || self.ignores(&path, is_directory) {
                 continue;
             }
-            if !is_folder {
+            if !is_directory {
                 if !visit(&path)? {
                     return Ok(Some(Stopped::Enough));
                 }
             } else if path.iter().count() < DEEPEST {
                 self.push_rules(&path, &path.join(".gitignore"));
-                let stopped = self.folder(&path, visit)?;
+                let stopped = self.directory(&path, visit)?;
                 self.rules.pop();
                 if stopped.is_some() {
                     return Ok(stopped);
@@ -103,8 +103,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds the rules in a file for a directory; none if it is not a readable file.
-    fn push_rules(&mut self, folder: &Path, file: &Path) {
-        let mut builder = GitignoreBuilder::new(folder);
+    fn push_rules(&mut self, directory: &Path, file: &Path) {
+        let mut builder = GitignoreBuilder::new(directory);
         let content = self.place.read(file, LONGEST_IGNORE).unwrap_or_default();
         for line in String::from_utf8_lossy(&content).lines() {
             // A line that is no pattern counts for nothing, as with git.
@@ -113,8 +113,8 @@ impl<'a> Walk<'a> {
         self.rules.push(builder.build().unwrap_or_else(|_| Gitignore::empty()));
     }
 
-    fn ignores(&self, path: &Path, is_folder: bool) -> bool {
-        let decided = self.rules.iter().rev().map(|rules| rules.matched(path, is_folder));
+    fn ignores(&self, path: &Path, is_directory: bool) -> bool {
+        let decided = self.rules.iter().rev().map(|rules| rules.matched(path, is_directory));
         decided.into_iter().find(|found| !found.is_none()).is_some_and(|found| found.is_ignore())
     }
 }

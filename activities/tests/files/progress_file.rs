@@ -147,7 +147,7 @@ async fn what_could_not_be_appended_is_appended_later() {
     let mut projector = world.projector();
     let error = projector.refresh().await.unwrap_err().to_string();
     assert!(
-        error.ends_with("claude-progress.txt is not a file; move it away, and it is created"),
+        error.ends_with("claude-progress.txt is not a file; move it away, and Longhaul creates it"),
         "{error}"
     );
     assert!(world.path(".longhaul/state.json").exists(), "the other files are written");

@@ -8,12 +8,12 @@ use longhaul_workflows::project::Phase;
 use crate::story::{self, RUN};
 use crate::world::{PROJECT, World, blocked, headers, in_progress};
 
-/// Compares a file with the one in `golden/`; with `LONGHAUL_GOLDEN=write`, replaces that one.
+/// Compares a file with the one in `golden/`; with `LONGHAUL_RECORD=write`, replaces that one.
 fn check_golden(world: &World, name: &str, golden: &str) {
     let path =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/golden").join(golden);
     let text = world.read(name);
-    if std::env::var_os("LONGHAUL_GOLDEN").is_some() {
+    if std::env::var_os("LONGHAUL_RECORD").is_some() {
         std::fs::write(path, text).unwrap();
     } else {
         assert_eq!(text, std::fs::read_to_string(path).unwrap(), "{name}");

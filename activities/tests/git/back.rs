@@ -35,7 +35,7 @@ async fn a_feature_goes_back_to_a_step_and_what_was_there_is_kept() {
         assert_eq!(run(&tree, &["symbolic-ref", "HEAD"]), "refs/heads/longhaul/login");
         assert_eq!(world.at("refs/longhaul/features/shop-1a2b3c/login/1"), second);
         assert_eq!(
-            world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/taken-back:late.txt"]),
+            world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/rewind:late.txt"]),
             "late"
         );
     }
@@ -80,17 +80,17 @@ async fn what_was_begun_without_a_run_is_undone() {
     let (project, next, tree) = (world.project(), to(&world, None).next, world.tree("login"));
     for commit in [Some(first.as_str()), None] {
         world.git.rewind_feature(&to(&world, commit)).await.unwrap();
-        assert_eq!(world.git.taken_back_for(&project).await.unwrap(), std::slice::from_ref(&next));
+        assert_eq!(world.git.pending_rewinds(&project).await.unwrap(), std::slice::from_ref(&next));
         world.git.settle_rewind(&project, &next, false).await.unwrap();
         assert_eq!(world.at("refs/heads/longhaul/login"), second);
         assert!(
             !tree.exists()
                 || (read(&tree, "work.txt"), status(&tree)) == ("two\n".into(), String::new())
         );
-        assert_eq!(world.git.taken_back_for(&project).await.unwrap(), []);
+        assert_eq!(world.git.pending_rewinds(&project).await.unwrap(), []);
     }
     assert_eq!(
-        world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/taken-back:late.txt"]),
+        world.run(&["show", "refs/longhaul/rescue/shop-1a2b3c/login/2/rewind:late.txt"]),
         "late"
     );
 

@@ -62,7 +62,7 @@ async fn check_waits(change: impl Fn(&World), reason: &str) -> World {
     );
     assert_eq!(world.at("longhaul/next"), commit);
     assert_eq!(status(&world.root), before, "the checkout was not touched");
-    assert!(matches!(world.probe((&tip, &commit)).await, Probe::Landed(_)));
+    assert!(matches!(world.probe((&tip, &commit)).await, Probe::Happened(_)));
     world
 }
 
@@ -282,7 +282,7 @@ async fn a_tip_that_has_moved_is_stale() {
     assert_eq!(failure.kind, FailureKind::Terminal);
     assert_eq!(failure.code.as_deref(), Some(Land::STALE), "{failure}");
     assert_eq!(world.at("main"), main);
-    assert_eq!(world.probe((&tip, &commit)).await, Probe::NotLanded);
+    assert_eq!(world.probe((&tip, &commit)).await, Probe::NotHappened);
     let landed = world.land((&main, &commit)).await.unwrap_err();
     assert_eq!(landed.code.as_deref(), Some(Land::STALE), "{landed}");
 }
@@ -291,9 +291,9 @@ async fn a_tip_that_has_moved_is_stale() {
 async fn the_probe_knows_both_ways() {
     let world = World::new();
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
-    assert_eq!(world.probe((&tip, &commit)).await, Probe::NotLanded);
+    assert_eq!(world.probe((&tip, &commit)).await, Probe::NotHappened);
     let landed = world.land((&tip, &commit)).await.unwrap();
-    assert_eq!(world.probe((&tip, &commit)).await, Probe::Landed(landed));
+    assert_eq!(world.probe((&tip, &commit)).await, Probe::Happened(landed));
 }
 
 #[tokio::test]

@@ -104,16 +104,16 @@ async fn a_conversation_has_one_start() {
 async fn an_answer_is_stored_before_it_is_returned() {
     let world = world();
     let call = world.call(Protocol::Anthropic);
-    assert_eq!(world.probe(call.clone(), 1).await, Probe::NotLanded);
+    assert_eq!(world.probe(call.clone(), 1).await, Probe::NotHappened);
     let answer = world.perform(call.clone(), 1).await.unwrap();
-    assert_eq!(world.probe(call.clone(), 1).await, Probe::Landed(answer.clone()));
+    assert_eq!(world.probe(call.clone(), 1).await, Probe::Happened(answer.clone()));
     assert_eq!(world.perform(call.clone(), 1).await.unwrap(), answer);
     assert_eq!(world.server().records().len(), 1, "nothing answered is requested again");
 
     // Other calls, and this call of a rewound run with another input.
-    assert_eq!(world.probe(call.clone(), 2).await, Probe::NotLanded);
+    assert_eq!(world.probe(call.clone(), 2).await, Probe::NotHappened);
     let other = ModelCall { model: "scripted-2".into(), ..call };
-    assert_eq!(world.probe(other.clone(), 1).await, Probe::NotLanded);
+    assert_eq!(world.probe(other.clone(), 1).await, Probe::NotHappened);
     assert_eq!(world.perform(other, 1).await.unwrap().model, "scripted-2");
 }
 
@@ -123,7 +123,7 @@ async fn a_damaged_answer_is_requested_again() {
     let call = world.call(Protocol::Anthropic);
     world.perform(call.clone(), 1).await.unwrap();
     std::fs::write(file(&world, "answer-1.0.json"), "{\"call\":").unwrap();
-    assert_eq!(world.probe(call.clone(), 1).await, Probe::NotLanded);
+    assert_eq!(world.probe(call.clone(), 1).await, Probe::NotHappened);
     world.perform(call, 1).await.unwrap();
     assert_eq!(world.server().records().len(), 2);
     assert_eq!(world.server().repeated().len(), 1, "the server's own count shows it");
@@ -144,7 +144,7 @@ async fn an_interrupted_request_has_not_landed() {
     lost.abort();
     assert!(lost.await.unwrap_err().is_cancelled());
     world.wait_for(Outcome::Broken, 1).await;
-    assert_eq!(world.probe(call.clone(), 1).await, Probe::NotLanded);
+    assert_eq!(world.probe(call.clone(), 1).await, Probe::NotHappened);
     world.perform(call, 1).await.unwrap();
     assert_eq!(world.server().count(Outcome::Answered), 1);
     assert_eq!(world.server().repeated(), Vec::<String>::new());

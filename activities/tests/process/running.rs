@@ -152,7 +152,7 @@ async fn a_program_that_cannot_be_started_is_no_exit_code() {
     );
 
     let mut spec = world.spec("true");
-    spec.folder = world.path("gone");
+    spec.directory = world.path("gone");
     let failure = world.run(&spec).await.unwrap_err();
-    assert!(failure.message.ends_with("there is no such folder"), "{failure}");
+    assert!(failure.message.ends_with("there is no such directory"), "{failure}");
 }

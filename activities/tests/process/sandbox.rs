@@ -56,7 +56,7 @@ fn sandbox(world: &World, level: Level) -> Sandbox {
 fn spec(world: &World, sandbox: Sandbox, script: &str) -> Spec {
     let env = Environment::chosen(&[]).with("WORLD", world.path(""));
     Spec {
-        folder: world.path("data/trees/mine"),
+        directory: world.path("data/trees/mine"),
         env,
         sandbox: Some(sandbox),
         ..world.spec(script)
@@ -433,7 +433,7 @@ async fn a_sandbox_that_cannot_be_set_up_is_named() {
     }
     let world = world();
     let spec = Spec {
-        folder: world.path("data/trees/other"),
+        directory: world.path("data/trees/other"),
         ..spec(&world, sandbox(&world, Level::Bubblewrap), "true")
     };
     let failure = world.run(&spec).await.unwrap_err();

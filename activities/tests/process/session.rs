@@ -173,13 +173,13 @@ async fn a_report_is_given_again_and_the_agent_is_not() {
     let report = perform(&world, input.clone()).await.unwrap();
     assert_eq!(
         handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await,
-        Probe::Landed(report.clone())
+        Probe::Happened(report.clone())
     );
     assert_eq!(perform(&world, input.clone()).await.unwrap(), report);
     assert_eq!(world.read("out/count"), "x\n");
 
     let other_call = handler(&world).probe(input.clone(), &attempt("shop/login", 4)).await;
-    assert_eq!(other_call, Probe::NotLanded);
+    assert_eq!(other_call, Probe::NotHappened);
     let other_input = SessionInput { feedback: Feedback::default(), ..input };
     perform(&world, other_input).await.unwrap();
     assert_eq!(world.read("out/count"), "x\nx\n");
@@ -214,18 +214,18 @@ async fn a_session_that_ended_right_before_longhaul_was_killed_is_not_repeated()
     let world = World::with_git().await;
     let agent = "echo made >made.txt; printf notes >$LONGHAUL_NOTES_FILE; exit 0";
     let found = killed_after_the_end(&world, agent).await;
-    let Probe::Landed(report) = found else { panic!("{found:?}") };
+    let Probe::Happened(report) = found else { panic!("{found:?}") };
     assert_eq!((report.ending, report.notes.as_str()), (SessionEnding::ClaimsDone, "notes"));
     assert_eq!(world.read("work/made.txt"), "made\n");
     assert_eq!(owned(&world.path("data")), []);
     let again = handler(&world).probe(input(&world), &attempt("shop/login", 3)).await;
-    assert!(matches!(again, Probe::Landed(_)), "{again:?}");
+    assert!(matches!(again, Probe::Happened(_)), "{again:?}");
 }
 
 #[tokio::test]
 async fn an_outcome_counts_until_the_system_is_started_again() {
     let world = World::with_git().await;
-    assert!(matches!(killed_after_the_end(&world, "exit 1").await, Probe::Landed(_)));
+    assert!(matches!(killed_after_the_end(&world, "exit 1").await, Probe::Happened(_)));
     let folder = world.path("data/sessions/shop~login/3.0");
     std::fs::remove_file(folder.join("report.json")).unwrap();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
@@ -235,7 +235,7 @@ async fn an_outcome_counts_until_the_system_is_started_again() {
         std::fs::write(path, text.replace(boot.trim(), "an earlier one")).unwrap();
     }
     let found = handler(&world).probe(input(&world), &attempt("shop/login", 3)).await;
-    assert_eq!(found, Probe::NotLanded);
+    assert_eq!(found, Probe::NotHappened);
 }
 
 #[tokio::test]
@@ -252,7 +252,7 @@ async fn a_session_that_was_cut_runs_again_and_its_uncommitted_work_is_kept() {
     };
     assert_eq!(
         handler(&world).probe(input.clone(), &attempt("shop/login", 3)).await,
-        Probe::NotLanded
+        Probe::NotHappened
     );
     assert_eq!(owned(&world.path("data")), []);
 

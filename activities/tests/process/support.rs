@@ -117,7 +117,7 @@ impl World {
             name: "script".into(),
             program: "sh".into(),
             args: vec!["-c".into(), script.into()],
-            folder: self.path("work"),
+            directory: self.path("work"),
             env: Environment::chosen(&[]),
             input: None,
             sandbox: None,

@@ -55,12 +55,12 @@ impl Priorities {
     /// place of its feature.
     pub(super) fn settle(
         &self,
-        asked: Option<PriorityOrder>,
+        requested: Option<PriorityOrder>,
         features: &mut [Feature],
         report: &mut Report,
     ) -> Option<PriorityOrder> {
         let first = &self.numbers.first()?.1;
-        let (order, reason) = match (asked, &self.hint, self.format) {
+        let (order, reason) = match (requested, &self.hint, self.format) {
             (Some(order), ..) => (order, "--priority".to_owned()),
             (None, Some((order, place)), _) => (*order, format!("as `{place}` says")),
             (None, None, Some(order)) => (order, "as usual in this format".to_owned()),
@@ -72,7 +72,7 @@ impl Priorities {
             }
         }
         // A single value for all entries has no order.
-        if asked.is_none() && self.numbers.iter().any(|(_, number)| number != first) {
+        if requested.is_none() && self.numbers.iter().any(|(_, number)| number != first) {
             let start = match order {
                 PriorityOrder::LowFirst => "the lowest number in `priority` starts first",
                 PriorityOrder::HighFirst => "the highest number in `priority` starts first",

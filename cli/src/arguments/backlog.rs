@@ -18,13 +18,13 @@ pub(crate) struct FeatureImport {
     /// Read it in this format instead of the detected one
     #[arg(long = "as", value_name = "SHAPE", value_parser = shapes())]
     pub(crate) shape: Option<Shape>,
-    /// The list to import, if a Task Master file has several; all for all of them
+    /// Tag to import from a Task Master file; `all` imports every tag
     #[arg(long)]
     pub(crate) tag: Option<String>,
-    /// Which numbers in `priority` start first, if the file does not show it
+    /// Whether low or high `priority` numbers come first, if the file does not say
     #[arg(long, value_name = "ORDER", value_parser = orders())]
     pub(crate) priority: Option<PriorityOrder>,
-    /// Take over what differs in entries that the list has already, except their state
+    /// Update entries that already exist, except their status
     #[arg(long)]
     pub(crate) update: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ pub(crate) struct FeatureImport {
     /// Only report the features that would be added
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Show the whole report, not only a screenful
+    /// Show the whole report
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Output format of the report

@@ -137,7 +137,7 @@ pub(super) const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("checkpoint", &[("checkpoint login --note \"before lunch\"", "keep the current work")]),
     ("checkpoints", &[("checkpoints login", "the steps for fork and rollback")]),
-    ("reconcile", &[("reconcile login --landed", "the effect happened")]),
+    ("reconcile", &[("reconcile login --happened", "the effect happened")]),
     (
         "replay",
         &[("replay --all", "each run of the log"), ("replay runs.jsonl", "the runs of a file")],

@@ -1,4 +1,4 @@
-//! The arguments of `list`, `describe`, `history`, `logs`, `tree`, `graph` and `why`.
+//! The arguments of the read-only commands, except `session` and `usage`.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,9 @@ use chrono::{DateTime, Utc};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Subcommand, ValueEnum};
 
+use super::key_value::key_value;
 use super::session::Session;
-use super::shared::Events;
-use super::shared::ListOutput;
-use super::shared::span;
+use super::shared::{EventsOutput, ListOutput, span};
 use super::usage::Usage;
 use super::{OneRun, Output, Target};
 use longhaul_server::views::KINDS;
@@ -42,7 +41,7 @@ pub(crate) enum Look {
 
 fn state() -> impl TypedValueParser<Value = State> {
     let names = PossibleValuesParser::new(State::ALL.map(State::word));
-    names.map(|name| name.parse().expect("one of the possible values"))
+    names.try_map(|name| name.parse())
 }
 
 #[derive(Debug, clap::Args)]
@@ -50,23 +49,23 @@ pub(crate) struct List {
     /// Only runs of this project: its directory or its id
     #[arg(long, value_name = "DIR|ID")]
     pub(crate) project: Option<String>,
-    /// Only runs in this state; may be repeated
+    /// Only runs with this status; may be repeated
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = state())]
     pub(crate) status: Vec<State>,
-    /// Only runs of this workflow
-    #[arg(long, value_name = "WORKFLOW", value_parser = PossibleValuesParser::new(KINDS))]
+    /// Only runs of this kind
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
     pub(crate) kind: Option<String>,
     /// Only runs of this feature
     #[arg(long, value_name = "ID")]
     pub(crate) feature: Option<String>,
-    /// Only runs that started at this time or later: RFC 3339, or an age (90s, 10m, 2h, 3d)
+    /// Only runs that started at this time or later: RFC 3339, or an age (90s, 10m, 2h, 3d, 1w)
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) since: Option<DateTime<Utc>>,
     /// Only runs that started before this time
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub(crate) until: Option<DateTime<Utc>>,
     /// Only runs with this label; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) label: Vec<(String, String)>,
     /// Also runs that a later run of their feature superseded
     #[arg(short, long)]
@@ -103,7 +102,7 @@ pub(crate) struct History {
     pub(crate) follow: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Events,
+    pub(crate) output: EventsOutput,
 }
 
 #[derive(Debug, clap::Args)]
@@ -136,7 +135,7 @@ pub(crate) struct Graph {
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
     /// Drawing format
-    #[arg(long = "as", value_name = "FORM", value_enum, default_value_t)]
+    #[arg(long = "as", value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) form: GraphForm,
     /// How many features the text shows at most; the other formats and JSON show all
     #[arg(long, value_name = "N", default_value_t = 200)]
@@ -168,17 +167,13 @@ pub(crate) struct Schema {
 
 /// A point in time: RFC 3339, or an age.
 fn moment(text: &str) -> Result<DateTime<Utc>, String> {
-    let unfit =
-        || "a time is RFC 3339 (2026-01-31T12:00:00Z) or how long ago: 90s, 10m, 2h, 3d".to_owned();
+    let invalid = || {
+        "a time is RFC 3339 (2026-01-31T12:00:00Z) or how long ago: 90s, 10m, 2h, 3d, 1w".to_owned()
+    };
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.to_utc());
     }
-    span(text).and_then(|ago| Utc::now().checked_sub_signed(ago)).ok_or_else(unfit)
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("a label is KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
+    span(text).and_then(|ago| Utc::now().checked_sub_signed(ago)).ok_or_else(invalid)
 }
 
 #[cfg(test)]
@@ -193,8 +188,8 @@ mod tests {
         );
         let age = |text| -(moment(text).unwrap() - Utc::now()).num_seconds();
         assert!((7200..7300).contains(&age("2h")) && (259_200..259_300).contains(&age("3d")));
-        for unfit in ["", "h", "2 hours", "-2h", "2é", "yesterday", "99999999999999999d"] {
-            assert!(moment(unfit).is_err(), "{unfit}");
+        for invalid in ["", "h", "2 hours", "-2h", "2é", "yesterday", "99999999999999999d"] {
+            assert!(moment(invalid).is_err(), "{invalid}");
         }
     }
 }

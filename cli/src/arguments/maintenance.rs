@@ -37,7 +37,7 @@ pub(crate) struct Replay {
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
     /// Output format of the verdicts
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -48,7 +48,7 @@ pub(crate) struct Export {
     #[command(flatten)]
     pub(crate) which: RunSelection,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
     /// Write to this file instead of standard output; compressed if its name ends in .zst
     #[arg(short = 'O', long, value_name = "FILE")]
     pub(crate) output_file: Option<PathBuf>,

@@ -1,10 +1,11 @@
 //! The arguments of `fork`, `restart`, `rollback` and `checkpoint`.
 
-use longhaul_server::From;
+use longhaul_server::ForkPoint;
 
+use super::key_value::key_value;
 use super::{OneRun, Output, ProjectScope, RequestArguments, Selection, Target};
 
-/// The runs of features that are forked.
+/// The runs of features to fork or restart.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Runs {
     /// Runs or features (ids); - reads ids from standard input
@@ -13,27 +14,27 @@ pub(crate) struct Runs {
     #[command(flatten)]
     pub(crate) selection: Selection,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fork {
     #[command(flatten)]
     pub(crate) runs: Runs,
-    /// The step: `start`, `last` (the last one with a commit), `before-failure` (before the session
-    /// that failed or whose work failed its checks), `session:N`, `checkpoint:N`, or a position in
-    /// the history; `longhaul checkpoints RUN` lists them
+    /// The step: `start`; `last`: the last one with a commit; `before-failure`: before the session
+    /// that failed or whose work failed its checks; `session:N`; `checkpoint:N`; or a position in
+    /// the history. `longhaul checkpoints RUN` lists them
     #[arg(long, value_name = "STEP", visible_alias = "event-id")]
-    pub(crate) from: From,
+    pub(crate) from: ForkPoint,
     /// A note for the agent at its next session
     #[arg(long, value_name = "TEXT")]
     pub(crate) note: Option<String>,
     /// Change the input of the run: a dotted path below `settings` or `feature`, and a value; may
     /// be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
     #[command(flatten)]
-    pub(crate) asked: RequestArguments,
+    pub(crate) request: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -44,7 +45,7 @@ pub(crate) struct Restart {
     #[command(flatten)]
     pub(crate) runs: Runs,
     #[command(flatten)]
-    pub(crate) asked: RequestArguments,
+    pub(crate) request: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -61,7 +62,7 @@ pub(crate) struct Rollback {
     #[arg(long, value_name = "COMMIT|FEATURE")]
     pub(crate) to: String,
     #[command(flatten)]
-    pub(crate) asked: RequestArguments,
+    pub(crate) request: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -75,7 +76,7 @@ pub(crate) struct Checkpoint {
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub(crate) note: String,
     #[command(flatten)]
-    pub(crate) asked: RequestArguments,
+    pub(crate) request: RequestArguments,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -88,10 +89,4 @@ pub(crate) struct Checkpoints {
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Output,
-}
-
-fn pair(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
-    pair.map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .ok_or_else(|| "it is written KEY=VALUE".into())
 }

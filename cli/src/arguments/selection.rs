@@ -5,6 +5,8 @@ use std::str::FromStr;
 use longhaul_server::views::KINDS;
 use longhaul_workflows::projection::State;
 
+use super::key_value::key_value;
+
 /// The heading of the options.
 pub(super) const SELECTION: &str = "Selection";
 
@@ -41,16 +43,15 @@ impl FromStr for Filter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
-        let owned = value.to_owned();
-        Ok(match key {
-            "project" => Self::Project(owned),
+        let (key, value) = key_value(text)?;
+        Ok(match key.as_str() {
+            "project" => Self::Project(value),
             "status" => Self::Status(value.parse()?),
-            "kind" if KINDS.contains(&value) => Self::Kind(owned),
+            "kind" if KINDS.contains(&&*value) => Self::Kind(value),
             "kind" => return Err(format!("`{value}` is none of {}", KINDS.join(", "))),
-            "feature" => Self::Feature(owned),
+            "feature" => Self::Feature(value),
             _ => match key.strip_prefix("label.") {
-                Some(label) if !label.is_empty() => Self::Label(label.to_owned(), owned),
+                Some(label) if !label.is_empty() => Self::Label(label.to_owned(), value),
                 _ => {
                     return Err(format!(
                         "`{key}` is none of project, status, kind, feature, label.NAME"

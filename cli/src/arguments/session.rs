@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{Events, ListOutput, Output, ProjectScope};
+use super::{ListOutput, Output, ProjectScope, TranscriptOutput};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Session {
@@ -28,7 +28,7 @@ pub(crate) struct SessionList {
     #[arg(value_name = "DIR|FEATURE|ID")]
     pub(crate) target: Option<String>,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: ListOutput,
@@ -41,7 +41,7 @@ pub(crate) struct SessionName {
     #[arg(value_name = "ID|FEATURE")]
     pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
 }
 
 #[derive(Debug, clap::Args)]
@@ -62,7 +62,7 @@ pub(crate) struct SessionTranscript {
     pub(crate) full: bool,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
-    pub(crate) output: Events,
+    pub(crate) output: TranscriptOutput,
 }
 
 #[derive(Debug, clap::Args)]

@@ -57,7 +57,7 @@ pub(crate) struct Wait {
 fn duration(text: &str) -> Result<std::time::Duration, String> {
     let parsed = span(text).and_then(|span| span.to_std().ok());
     parsed.ok_or_else(|| {
-        format!("`{text}` is no duration: write a number with s, m, h or d, like 10m")
+        format!("`{text}` is not a duration: write a number with s, m, h, d or w, like 10m")
     })
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct OneRun {
     #[arg(value_name = "RUN|FEATURE")]
     pub(crate) run: String,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
 }
 
 /// A run, a feature or a project.
@@ -87,7 +87,7 @@ pub(crate) struct Target {
     #[arg(value_name = "RUN|FEATURE|DIR")]
     pub(crate) target: Option<String>,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
 }
 
 /// Concurrency limits over all projects.
@@ -145,7 +145,7 @@ pub(crate) enum ListOutput {
     Table,
     /// One JSON document with a `schema`
     Json,
-    /// One JSON object for each run, one per line
+    /// One JSON object for each item, one per line
     Jsonl,
     /// The ids only, one per line
     Ids,
@@ -153,12 +153,24 @@ pub(crate) enum ListOutput {
 
 /// Output formats of a history on standard output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Events {
+pub(crate) enum EventsOutput {
     /// Text for people
     #[default]
     Table,
     /// One JSON document with a `schema`; with -f, printed when the run is closed
     Json,
     /// One JSON object for each event, one per line, as in a history file
+    Jsonl,
+}
+
+/// Output formats of a conversation on standard output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TranscriptOutput {
+    /// Text for people
+    #[default]
+    Table,
+    /// One JSON document with a `schema`
+    Json,
+    /// One JSON object for each item of the conversation, one per line
     Jsonl,
 }

@@ -14,7 +14,7 @@ pub(crate) struct Usage {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) by: UsageSubject,
     #[command(flatten)]
-    pub(crate) within: ProjectScope,
+    pub(crate) scope: ProjectScope,
     /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     pub(crate) output: Ledger,

@@ -15,7 +15,7 @@ use crate::exit::{Exit, usage};
 use crate::place::Project;
 use crate::term;
 use longhaul_server::views::ShowSession;
-use longhaul_server::{Client, Fork, From, Order, ProjectStatus, Steer};
+use longhaul_server::{Client, Fork, ForkPoint, Order, ProjectStatus, Steer};
 
 pub(super) async fn run(data_dir: &Path, agent: Agent) -> Result<Exit> {
     match agent.command {
@@ -84,7 +84,7 @@ async fn continue_from(data_dir: &Path, dir: &Path, session: &str) -> Result<Fea
         return Err(usage(format!("session {id} is not one of the project in {dir}")));
     };
     let run = super::named::run(&client, &found.run, dir).await?;
-    let from = From::Session(found.number);
+    let from = ForkPoint::Session(found.number);
     let fork = Fork { run, from, note: None, set: Vec::new(), request: request(), dry_run: false };
     let forked = super::call(&client, fork).await?;
     term::say(format!("{} continues from {}@{}", forked.run, forked.origin, forked.position));
@@ -106,7 +106,7 @@ async fn sessions(data_dir: &Path, arguments: AgentSessions) -> Result<Exit> {
     let prune = Prune {
         older_than,
         status,
-        project: Some(list.target.unwrap_or_else(|| here(&list.within.dir))),
+        project: Some(list.target.unwrap_or_else(|| here(&list.scope.dir))),
         dry_run,
         yes,
         output,

@@ -6,20 +6,20 @@ use anyhow::Result;
 
 use super::steer::OrderDocument;
 use super::terminal;
-use crate::arguments::{Output, Reply};
+use crate::arguments::{AnswerArguments, Output};
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::{AnswerQuestion, Answered};
 
-pub(super) async fn run(data_dir: &Path, reply: Reply) -> Result<Exit> {
+pub(super) async fn run(data_dir: &Path, arguments: AnswerArguments) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
-    let run = super::named::run(&client, &reply.one.run, &reply.one.within.dir).await?;
-    let request = reply.asked.request();
-    let answer = AnswerQuestion { run, text: reply.text, request: request.clone() };
+    let run = super::named::run(&client, &arguments.one.run, &arguments.one.scope.dir).await?;
+    let request = arguments.request.request();
+    let answer = AnswerQuestion { run, text: arguments.text, request: request.clone() };
     let Answered { session, question, waits } = super::call(&client, answer).await?;
     let done = if waits { "will be answered when its project runs next" } else { "answered" };
-    match reply.output {
+    match arguments.output {
         Output::Table => {
             terminal::print(format!("{session}  {done}"));
             term::say(format!("its question was: {}", terminal::safe(&question)));

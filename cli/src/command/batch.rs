@@ -39,21 +39,21 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
         return self::status(data_dir, status).await;
     }
     let file = arguments.file()?;
-    let mut asked = file::read(file).await?;
-    let path = file.canonicalize().ok();
-    asked.file = path.map(|path| path.to_string_lossy().into_owned());
+    let mut batch = file::read(file).await?;
+    let path = file.canonicalize().with_context(|| format!("cannot find {}", file.display()))?;
+    batch.file = Some(path.to_string_lossy().into_owned());
     if arguments.detach {
-        return detach::run(data_dir, arguments, &asked).await;
+        return detach::run(data_dir, arguments, &batch).await;
     }
-    let mut changes = Changes::new(arguments.progress, asked.plan.projects.len());
+    let mut changes = Changes::new(arguments.progress, batch.plan.projects.len());
     let limits = &arguments.limits;
-    let with_facts = arguments.junit.is_some();
-    let done = wait::until_done(data_dir, limits, &asked, &mut changes, with_facts).await?;
+    let collect_results = arguments.junit.is_some();
+    let done = wait::until_done(data_dir, limits, &batch, &mut changes, collect_results).await?;
     let Some((done, facts)) = done else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
-    let report = Report::new(&asked.id, done);
+    let report = Report::new(&batch.id, done);
     if let Some(path) = &arguments.junit {
         let xml = junit::xml(&report, &facts)?;
         std::fs::write(path, xml).with_context(|| format!("cannot write {}", path.display()))?;
@@ -61,8 +61,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
     match arguments.output {
         // The report is the last line of the JSON lines, so that programs can parse one stream.
         _ if changes.is_json() => document::print_line(&report)?,
-        Output::Json => document::print(&report)?,
-        Output::Table => term::print(report.table()),
+        output => print(&report, output)?,
     }
     Ok(report.exit())
 }
@@ -71,21 +70,26 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
 async fn status(data_dir: &Path, status: &BatchOf) -> Result<Exit> {
     let done = wait::now(&super::reach(data_dir).await?, &status.id).await?;
     let report = Report::new(&status.id, done);
-    match status.output {
-        Output::Json => document::print(&report)?,
-        Output::Table => term::print(report.table()),
-    }
+    print(&report, status.output)?;
     Ok(Exit::Ok)
 }
 
+fn print(report: &Report, output: Output) -> Result<()> {
+    match output {
+        Output::Json => document::print(report)?,
+        Output::Table => term::print(report.table()),
+    }
+    Ok(())
+}
+
 /// Submits the batch and returns the id of the submission.
-async fn submit(access: &Client, asked: &BatchRequest) -> Result<String> {
+async fn submit(access: &Client, batch: &BatchRequest) -> Result<String> {
     let submit =
-        SubmitBatch { batch: asked.id.clone(), plan: asked.plan.clone(), file: asked.file.clone() };
-    let Submitted { submission, known } = super::call(access, submit).await?;
-    let id = &asked.id;
-    let all = asked.plan.projects.len();
-    term::say(match known {
+        SubmitBatch { batch: batch.id.clone(), plan: batch.plan.clone(), file: batch.file.clone() };
+    let Submitted { submission, already_known } = super::call(access, submit).await?;
+    let id = &batch.id;
+    let all = batch.plan.projects.len();
+    term::say(match already_known {
         None => format!("batch {id}: {}", counted(all as u64, "project")),
         Some(known) if known < all => {
             format!("batch {id} is known: joined it, {} of {all} projects are new", all - known)

@@ -132,8 +132,8 @@ async fn show(data_dir: &Path, dir: &Path, arguments: &FeatureName) -> Result<Ex
         Output::Json => {
             document::print(FeatureDocument {
                 project: &document.project,
-                asked: feature,
-                stands: line,
+                entry: feature,
+                state: line,
             })?;
         }
         Output::Table => {
@@ -232,10 +232,10 @@ fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog>
 
 async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange) -> Result<Exit> {
     let (project, id) = in_list(dir, &arguments.id).await?;
-    let asked = &arguments.asked;
-    let reason = if asked.why.is_empty() { "blocked by a person" } else { &asked.why };
+    let requested = &arguments.request;
+    let reason = if requested.why.is_empty() { "blocked by a person" } else { &requested.why };
     let waits =
-        signal_project(data_dir, &project, signal::BLOCK, json!([id, reason]), asked).await?;
+        signal_project(data_dir, &project, signal::BLOCK, json!([id, reason]), requested).await?;
     term::say(if waits {
         format!("{id}: will be blocked at the next {}", advice::run(&project.root))
     } else {
@@ -251,7 +251,7 @@ async fn unblock_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange)
     if let Some(line) = line.filter(|line| !known.is_new() && !line.is_blocked()) {
         return Err(usage(format!("{id} is not blocked: it is {}", line.status)));
     }
-    signal_project(data_dir, &project, signal::UNBLOCK, json!(id), &arguments.asked).await?;
+    signal_project(data_dir, &project, signal::UNBLOCK, json!(id), &arguments.request).await?;
     let run = advice::run(&project.root);
     term::say(format!("{id}: unblocked; {run} tries it again if no process runs this project"));
     Ok(Exit::Ok)
@@ -276,11 +276,11 @@ async fn signal_project(
     project: &Project,
     name: &str,
     payload: Value,
-    asked: &RequestArguments,
+    requested: &RequestArguments,
 ) -> Result<bool> {
     let never = || usage(format!("project {} has never run: edit its list instead", project.id));
     let access = Client::reach(data_dir, term::notice).await?.ok_or_else(never)?;
-    let request = asked.request();
+    let request = requested.request();
     let run = project.id.clone();
     let send = SendSignal { run, name: name.into(), payload, request };
     Ok(super::call(&access, send).await?.waits())

@@ -81,7 +81,7 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
         Some(_) if is_agent_named => String::new(),
         Some(agent) => {
             let line = match known {
-                Some(known) => format!("driver = \"{}\"", known.driver),
+                Some(known) => format!("driver = \"{}\"", known.driver.as_str()),
                 None => format!("command = {}", serde_json::to_string(agent)?),
             };
             format!("write `{line}` below [agent] in longhaul.toml, ")
@@ -104,10 +104,10 @@ fn settings(agent: Option<&[String]>, known: Option<known::Known>) -> Result<Str
         return Ok(SETTINGS.replace("command = []", &format!("command = {command}")));
     };
     let settings = SETTINGS.replace("command = []", &known.settings());
-    if known.pass_env.is_empty() {
+    if known.key_variables.is_empty() {
         return Ok(settings);
     }
-    let names = serde_json::to_string(known.pass_env)?;
+    let names = serde_json::to_string(known.key_variables)?;
     Ok(settings.replace("# pass_env = [\"ANTHROPIC_API_KEY\"]", &format!("pass_env = {names}")))
 }
 

@@ -49,7 +49,7 @@ pub(super) async fn run_or_dir(
 /// Resolves a run, a feature or the directory of a project; without a name, the project in the
 /// directory.
 pub(super) async fn target(access: &Client, target: &Target) -> Result<RunId> {
-    let dir = &target.within.dir;
+    let dir = &target.scope.dir;
     let Some(text) = &target.target else {
         git::Checkout::containing(dir)
             .await

@@ -15,13 +15,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &Reconcile) -> Result<Exit> 
     let output =
         result.context("--result is not JSON").map_err(|error| usage(format!("{error:#}")))?;
     let access = super::reach(data_dir).await?;
-    let run = super::named::run(&access, &arguments.one.run, &arguments.one.within.dir).await?;
-    let request = arguments.asked.request();
-    let landed = arguments.landed;
+    let run = super::named::run(&access, &arguments.one.run, &arguments.one.scope.dir).await?;
+    let request = arguments.request.request();
+    let happened = arguments.happened;
     let reconcile =
-        longhaul_server::Reconcile { run: run.clone(), landed, output, request: request.clone() };
+        longhaul_server::Reconcile { run: run.clone(), happened, output, request: request.clone() };
     let waits = super::call(&access, reconcile).await?.waits();
-    let word = if landed { "landed" } else { "not landed" };
+    let word = if happened { "happened" } else { "did not happen" };
     term::say(format!("run {run}: recorded as {word}; it continues when its project runs"));
     if arguments.output == Output::Json {
         document::print(OrderDocument::of_one("reconcile", run.as_str(), waits, &request))?;

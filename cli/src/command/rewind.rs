@@ -16,7 +16,7 @@ use crate::document;
 use crate::exit::Exit;
 use crate::term;
 use longhaul_server::advice;
-use longhaul_server::{From, ListCheckpoints, RewindPoint, TakeCheckpoint, TakenCheckpoint};
+use longhaul_server::{ForkPoint, ListCheckpoints, RewindPoint, TakeCheckpoint, TakenCheckpoint};
 
 pub(super) use documents::{
     CheckpointDocument, CheckpointsDocument, ForkDocument, ForksDocument, RollbackDocument,
@@ -25,21 +25,21 @@ pub(super) use documents::{
 pub(super) use rollback::rollback;
 
 pub(super) async fn fork(data_dir: &Path, arguments: arguments::Fork) -> Result<Exit> {
-    let request = arguments.asked.request();
+    let request = arguments.request.request();
     let arguments::Fork { runs, from, note, set, output, .. } = arguments;
     forks::run(data_dir, &runs, &forks::Order { from, note, set, request }, output).await
 }
 
 pub(super) async fn restart(data_dir: &Path, arguments: Restart) -> Result<Exit> {
-    let request = arguments.asked.request();
-    let order = forks::Order { from: From::Start, note: None, set: Vec::new(), request };
+    let request = arguments.request.request();
+    let order = forks::Order { from: ForkPoint::Start, note: None, set: Vec::new(), request };
     forks::run(data_dir, &arguments.runs, &order, arguments.output).await
 }
 
 pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result<Exit> {
     let client = super::reach(data_dir).await?;
-    let run = named::run(&client, &arguments.one.run, &arguments.one.within.dir).await?;
-    let request = arguments.asked.request();
+    let run = named::run(&client, &arguments.one.run, &arguments.one.scope.dir).await?;
+    let request = arguments.request.request();
     let take = TakeCheckpoint { run, note: arguments.note, request: request.clone() };
     let TakenCheckpoint { run, number, commit, is_open } = super::call(&client, take).await?;
     let name = format!("checkpoint:{number}");

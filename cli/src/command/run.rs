@@ -18,7 +18,7 @@ use crate::document::{self, Titled};
 use crate::exit::{self, Exit};
 use crate::place::Project;
 use crate::{status_text, term};
-use longhaul_server::status::{ProjectState, StatusDocument};
+use longhaul_server::status::{LimitedWait, ProjectState, StatusDocument};
 use longhaul_server::views::OverviewDocument;
 use longhaul_server::{Due, refuse_out_of_reach, restore_checkouts, settled};
 use longhaul_workflows::backlog::FeatureId;
@@ -95,7 +95,7 @@ pub(super) async fn run(
         exits.extend(documents.iter().map(verdict));
     }
     for document in &documents {
-        if let Some((what, cause)) = document.limited_wait() {
+        if let Some(LimitedWait { of: what, cause }) = document.limited_wait() {
             say_wait(&document.project, what, cause, due.is_some());
         }
     }

@@ -1,11 +1,12 @@
-//! One activation of a run: the port over replay and the log. It ends when the run ends, leaves
-//! memory, or is stuck; all durable state is in the log.
+//! One activation of a run: its `Context`, over replay and the log. It ends when the run ends,
+//! leaves memory, or is stuck; all durable state is in the log.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc;
 
+use crate::command::Command;
 use crate::context::Stop;
 use crate::event::{Cause, Event, EventKind, Message, MessageBody, Outcome};
 use crate::id::{Position, RunId, Slot};
@@ -13,7 +14,6 @@ use crate::payload::Payload;
 use crate::replay::Replay;
 use crate::store::{Creation, Delivery, StoreError};
 use crate::summary::{Status, Summary};
-use crate::verb::Verb;
 use crate::workflow::Ending;
 
 use super::inbox::Inbox;
@@ -207,13 +207,13 @@ impl Activation {
     pub(super) async fn follow_orders(
         &mut self,
         number: u32,
-        asked: &impl Verb,
+        command: &impl Command,
     ) -> Result<(), Stop> {
         loop {
             if self.is_paused() {
                 self.inbox.look();
             }
-            self.take_orders(number, asked).await?;
+            self.take_orders(number, command).await?;
             if !self.is_paused() {
                 return Ok(());
             }
@@ -222,14 +222,22 @@ impl Activation {
     }
 
     /// Applies all control messages of the mailbox in order.
-    pub(super) async fn take_orders(&mut self, number: u32, asked: &impl Verb) -> Result<(), Stop> {
+    pub(super) async fn take_orders(
+        &mut self,
+        number: u32,
+        command: &impl Command,
+    ) -> Result<(), Stop> {
         self.obey_terminate().await?;
         while let Some(Message { seq, body, .. }) = self.inbox.first_order() {
             let (kind, cancelled) = match body {
                 MessageBody::Pause(request) => (EventKind::RunPaused(request), false),
                 MessageBody::Resume(request) => (EventKind::RunResumed(request), false),
                 MessageBody::Cancel(request) => (
-                    EventKind::CancelDelivered { command: number, digest: asked.digest(), request },
+                    EventKind::CancelDelivered {
+                        command: number,
+                        digest: command.digest(),
+                        request,
+                    },
                     true,
                 ),
                 _ => return Ok(()),

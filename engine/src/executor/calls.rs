@@ -10,6 +10,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 
 use crate::activity::{Attempt, Call, ErasedHandler, Probe};
+use crate::command::{CallState, Calls, Command};
 use crate::context::Stop;
 use crate::event::{EventKind, MessageBody, UnknownEffect};
 use crate::failure::{Failure, FailureKind};
@@ -18,7 +19,6 @@ use crate::payload::Payload;
 use crate::policy::{Effect, Policy};
 use crate::store::StoreError;
 use crate::summary::Status;
-use crate::verb::{CallState, Calls, Verb};
 
 use super::activation::{Activation, Retirement};
 use super::attempt::{self, LocalWorker};
@@ -213,7 +213,7 @@ impl Activation {
             progress: self.records.clone(),
         });
         let progress = batch.states[index].progress.clone();
-        (Attempt { run, slot, number, progress, worker: worker.clone() }, worker)
+        (Attempt { run, slot, number, last_progress: progress, worker: worker.clone() }, worker)
     }
 
     async fn apply_step(
@@ -250,10 +250,10 @@ impl Activation {
                 batch.cancels[index] = None;
                 let attempt = batch.states[index].attempts;
                 match probe {
-                    Probe::Landed(output) => {
+                    Probe::Happened(output) => {
                         self.record_result(batch, index, attempt, Ok(output)).await
                     }
-                    Probe::NotLanded => {
+                    Probe::NotHappened => {
                         batch.states[index].unknown = false;
                         Ok(())
                     }
@@ -364,14 +364,14 @@ impl Activation {
     /// running attempts.
     async fn answer_orders(&mut self, batch: &mut CallBatch<'_>) -> Result<(), Stop> {
         if let Some(message) = self.inbox.first_reconcile()
-            && let MessageBody::Reconcile { landed, output, request } = message.body
+            && let MessageBody::Reconcile { happened, output, request } = message.body
             && let Some(index) =
                 batch.states.iter().position(|state| state.unknown && state.result.is_none())
         {
             let call = batch.call(index);
             let slot = batch.slot(index);
-            let mut kinds = vec![EventKind::RunReconciled { slot, landed, request }];
-            if landed {
+            let mut kinds = vec![EventKind::RunReconciled { slot, happened, request }];
+            if happened {
                 let name = call.name.to_owned();
                 let input = call.input.clone();
                 let attempt = batch.states[index].attempts;
@@ -416,7 +416,7 @@ impl Activation {
 impl<'a> CallBatch<'a> {
     fn slot(&self, index: usize) -> Slot {
         let number = |count| {
-            u16::try_from(count).expect("the port admits no more calls than a slot can number")
+            u16::try_from(count).expect("`call_all` admits no more calls than a slot can number")
         };
         Slot { command: self.number, call: number(index), calls: number(self.states.len()) }
     }

@@ -1,5 +1,5 @@
 //! The embedded engine: runs of this process over an event log. It decides which runs are in memory
-//! and what wakes the others; an [`activation::Activation`] is the port of one run in memory.
+//! and what wakes the others; an [`activation::Activation`] is the `Context` of one run in memory.
 
 mod activation;
 mod attempt;

@@ -1,22 +1,22 @@
-//! Performing the verbs of the port, against the log. Calls of activities are in [`super::calls`].
+//! Performs commands against the log. Calls of activities are in [`super::calls`].
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
+use crate::command::{
+    CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep,
+    StartChild, TryReceive,
+};
 use crate::context::{Filter, Received, Stop};
 use crate::diverged::Diverged;
 use crate::event::{Cause, Event, EventKind, MessageBody};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::Payload;
-use crate::port::{Host, Performer, Verbs};
 use crate::replay::Replay;
+use crate::replaying_context::{CommandHost, Host, Performer};
 use crate::store::{Commit, Creation, Delivery};
 use crate::summary::{Status, Summary};
-use crate::verb::{
-    CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep,
-    StartChild, TryReceive,
-};
 
 use super::activation::{Activation, Retirement};
 use super::attempt::later;
@@ -49,7 +49,7 @@ impl Host for Activation {
     }
 }
 
-impl Verbs for Activation {}
+impl CommandHost for Activation {}
 
 impl Activation {
     /// The oldest message that the filter takes; its removal is part of the next commit.
@@ -63,7 +63,8 @@ impl Activation {
         Ok(Some(received))
     }
 
-    /// Records a wait again that a pause interrupted: until then, the resumed run counts as running.
+    /// Records a wait again that a pause interrupted: until then, the resumed run counts as
+    /// running.
     async fn record_wait(&mut self, wait: impl Fn() -> EventKind) -> Result<(), Stop> {
         if self.summary.status == Status::Running {
             self.commit(vec![wait()], |_| ()).await?;
@@ -87,11 +88,11 @@ impl Performer<StartChild> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: StartChild,
+        command: StartChild,
         _progress: Option<()>,
     ) -> Result<(), Stop> {
-        self.follow_orders(number, &verb).await?;
-        let child = verb.0;
+        self.follow_orders(number, &command).await?;
+        let child = command.0;
         let at = self.shared.clock.now();
         let mut labels = self.summary.labels.clone();
         labels.extend(child.labels);
@@ -124,17 +125,17 @@ impl Performer<Receive> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: Receive,
+        command: Receive,
         progress: Option<Option<DateTime<Utc>>>,
     ) -> Result<Option<Received>, Stop> {
         let deadline = if let Some(deadline) = progress {
             deadline
         } else {
-            self.follow_orders(number, &verb).await?;
-            if let Some(received) = self.take_message(number, &verb.filter).await? {
+            self.follow_orders(number, &command).await?;
+            if let Some(received) = self.take_message(number, &command.filter).await? {
                 return Ok(Some(received));
             }
-            let deadline = verb.timeout.map(|timeout| later(self.shared.clock.now(), timeout));
+            let deadline = command.timeout.map(|timeout| later(self.shared.clock.now(), timeout));
             self.commit(vec![EventKind::MessageAwaited { command: number, deadline }], |_| ())
                 .await?;
             deadline
@@ -142,8 +143,8 @@ impl Performer<Receive> for Activation {
         let awaited = || EventKind::MessageAwaited { command: number, deadline };
         loop {
             self.inbox.look();
-            self.follow_orders(number, &verb).await?;
-            if let Some(received) = self.take_message(number, &verb.filter).await? {
+            self.follow_orders(number, &command).await?;
+            if let Some(received) = self.take_message(number, &command.filter).await? {
                 return Ok(Some(received));
             }
             if deadline.is_some_and(|deadline| self.shared.clock.now() >= deadline) {
@@ -164,11 +165,11 @@ impl Performer<TryReceive> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: TryReceive,
+        command: TryReceive,
         _progress: Option<()>,
     ) -> Result<Option<Received>, Stop> {
-        self.follow_orders(number, &verb).await?;
-        if let Some(received) = self.take_message(number, &verb.filter).await? {
+        self.follow_orders(number, &command).await?;
+        if let Some(received) = self.take_message(number, &command.filter).await? {
             return Ok(Some(received));
         }
         self.write_later(EventKind::MessageReceived { command: number, message: None }).await?;
@@ -180,11 +181,11 @@ impl Performer<SendSignal> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: SendSignal,
+        command: SendSignal,
         _progress: Option<()>,
     ) -> Result<(), Stop> {
-        self.follow_orders(number, &verb).await?;
-        let SendSignal { to, name, payload } = verb;
+        self.follow_orders(number, &command).await?;
+        let SendSignal { to, name, payload } = command;
         let body = MessageBody::sent(&name, &payload, &self.run);
         let kind = EventKind::SignalSent { command: number, to: to.clone(), name, payload };
         let now = self.shared.clock.now();
@@ -201,20 +202,20 @@ impl Performer<Sleep> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: Sleep,
+        command: Sleep,
         progress: Option<DateTime<Utc>>,
     ) -> Result<(), Stop> {
         let fire_at = if let Some(fire_at) = progress {
             fire_at
         } else {
-            self.follow_orders(number, &verb).await?;
-            let fire_at = later(self.shared.clock.now(), verb.0);
+            self.follow_orders(number, &command).await?;
+            let fire_at = later(self.shared.clock.now(), command.0);
             self.commit(vec![EventKind::TimerStarted { command: number, fire_at }], |_| ()).await?;
             fire_at
         };
         while self.shared.clock.now() < fire_at {
             self.inbox.look();
-            self.follow_orders(number, &verb).await?;
+            self.follow_orders(number, &command).await?;
             self.record_wait(|| EventKind::TimerStarted { command: number, fire_at }).await?;
             self.wait(Some(fire_at)).await;
         }
@@ -226,10 +227,10 @@ impl Performer<ReadClock> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: ReadClock,
+        command: ReadClock,
         _progress: Option<()>,
     ) -> Result<DateTime<Utc>, Stop> {
-        self.follow_orders(number, &verb).await?;
+        self.follow_orders(number, &command).await?;
         let mut at = self.shared.clock.now();
         let take = |commit: &mut Commit| at = commit.events.last().map_or(at, |event| event.at);
         self.commit(vec![EventKind::TimeRead { command: number }], take).await?;
@@ -241,10 +242,10 @@ impl Performer<DrawUuid> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: DrawUuid,
+        command: DrawUuid,
         _progress: Option<()>,
     ) -> Result<Uuid, Stop> {
-        self.follow_orders(number, &verb).await?;
+        self.follow_orders(number, &command).await?;
         let uuid = Uuid::now_v7();
         self.commit(vec![EventKind::UuidDrawn { command: number, uuid }], |_| ()).await?;
         Ok(uuid)
@@ -257,10 +258,10 @@ impl Performer<MarkVersion> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: MarkVersion,
+        command: MarkVersion,
         _progress: Option<()>,
     ) -> Result<u32, Stop> {
-        let MarkVersion { change, latest } = verb;
+        let MarkVersion { change, latest } = command;
         self.commit(
             vec![EventKind::VersionMarked { command: number, change, version: latest }],
             |_| (),
@@ -274,10 +275,10 @@ impl Performer<Publish> for Activation {
     async fn perform(
         &mut self,
         number: u32,
-        verb: Publish,
+        command: Publish,
         _progress: Option<()>,
     ) -> Result<(), Stop> {
-        self.follow_orders(number, &verb).await?;
-        self.write_published(number, &verb.key, verb.value).await
+        self.follow_orders(number, &command).await?;
+        self.write_published(number, &command.key, command.value).await
     }
 }

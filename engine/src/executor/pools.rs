@@ -35,7 +35,7 @@ pub struct Prefetch {
     pub ahead: usize,
     /// A prepared run that has not entered the next pool after this time does not count: it waits
     /// for something else.
-    pub patience: Duration,
+    pub expiry: Duration,
     /// The pool of the calls that follow. While many calls of a rank above zero wait there, further
     /// prepared runs would only lengthen that queue.
     pub then: String,
@@ -72,7 +72,7 @@ struct Downstream {
     next: Arc<Pool>,
     then: Arc<Pool>,
     ahead: usize,
-    patience: Duration,
+    expiry: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -147,8 +147,8 @@ impl Pools {
                 let (next, then) = (Arc::new(next), Arc::new(then));
                 pools.insert(prefetch.feeds.clone(), Arc::clone(&next));
                 pools.insert(prefetch.then.clone(), Arc::clone(&then));
-                let Prefetch { ahead, patience, .. } = *prefetch;
-                let feeding = Downstream { next, then, ahead, patience };
+                let Prefetch { ahead, expiry, .. } = *prefetch;
+                let feeding = Downstream { next, then, ahead, expiry };
                 Pool::new(&prefetch.pool, usize::MAX, &shares, Weak::new(), Some(feeding))
             });
             pools.insert(prefetch.pool.clone(), first);
@@ -242,7 +242,7 @@ impl Pools {
         }
         let Some(feeding) = &pool.feeding else { return place.await.ok() };
         loop {
-            match tokio::time::timeout(feeding.patience, &mut place).await {
+            match tokio::time::timeout(feeding.expiry, &mut place).await {
                 Ok(place) => return place.ok(),
                 Err(_) => pool.serve(&mut pool.lock()),
             }
@@ -289,7 +289,7 @@ impl Pool {
     /// Whether a further run may be prepared for the next pool.
     fn is_wanted(&self, state: &mut State) -> bool {
         let Some(feeding) = &self.feeding else { return true };
-        state.prepared.retain(|_, since| since.elapsed() < feeding.patience);
+        state.prepared.retain(|_, since| since.elapsed() < feeding.expiry);
         let (free, waiting) = {
             let next = feeding.next.lock();
             (next.size.saturating_sub(next.taken), next.waiting(0))

@@ -6,13 +6,13 @@ use chrono::DateTime;
 
 use super::*;
 use crate::activity::Call;
+use crate::command::{Calls, ReadClock, Receive, Sleep, TryReceive};
 use crate::context::Filter;
 use crate::event::{Message, MessageBody, RequestedBy};
 use crate::failure::Failure;
 use crate::id::Slot;
 use crate::payload::Payload;
 use crate::policy::Policy;
-use crate::verb::{Calls, ReadClock, Receive, Sleep, TryReceive};
 
 /// An event of a call of `step`.
 fn activity(kind: &str, command: u32, (call, calls): (u16, u16), input: &str) -> EventKind {
@@ -39,8 +39,12 @@ fn completed(command: u32, of: (u16, u16), input: &str) -> EventKind {
     activity("completed", command, of, input)
 }
 
-fn cancelled(command: u32, verb: &impl Verb) -> EventKind {
-    EventKind::CancelDelivered { command, digest: verb.digest(), request: RequestedBy::default() }
+fn cancelled(number: u32, command: &impl Command) -> EventKind {
+    EventKind::CancelDelivered {
+        command: number,
+        digest: command.digest(),
+        request: RequestedBy::default(),
+    }
 }
 
 fn calls(inputs: &[&str]) -> Calls {
@@ -58,11 +62,11 @@ fn replay(kinds: Vec<EventKind>) -> Replay {
 }
 
 /// A step in words.
-fn shown<V: Verb<Answer: std::fmt::Debug, Progress: std::fmt::Debug>>(
+fn shown<C: Command<Answer: std::fmt::Debug, Progress: std::fmt::Debug>>(
     replay: &mut Replay,
-    verb: &V,
+    command: &C,
 ) -> String {
-    match replay.step(verb) {
+    match replay.step(command) {
         Ok(Step::Recorded(answer)) => format!("{answer:?}"),
         Ok(Step::Cancelled) => "cancelled".into(),
         Ok(Step::Perform { number, progress: None }) => format!("perform {number}"),

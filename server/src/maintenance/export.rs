@@ -105,7 +105,7 @@ impl PartialFile {
         std::fs::rename(&self.path, at)?;
         self.kept = true;
         match at.parent() {
-            Some(folder) => File::open(folder)?.sync_all(),
+            Some(directory) => File::open(directory)?.sync_all(),
             None => Ok(()),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::Utc;
 use longhaul_activities::files::remove_all;
-use longhaul_activities::process::run_folder_name;
+use longhaul_activities::process::run_directory_name;
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_storage::Archive;
 use longhaul_workflows::project::ProjectWorkflow;
@@ -65,8 +65,8 @@ fn is_session(summary: &Summary) -> bool {
 
 /// Removes the outputs of its checks and sessions and the files of its sessions.
 fn remove_files(data_dir: &Path, run: &RunId) {
-    for folder in ["logs", "sessions"] {
-        let path = data_dir.join(folder).join(run_folder_name(run));
+    for directory in ["logs", "sessions"] {
+        let path = data_dir.join(directory).join(run_directory_name(run));
         if let Err(error) = remove_all(&path) {
             tracing::warn!("cannot remove {}: {error}", path.display());
         }

@@ -14,9 +14,9 @@ use crate::service::Service;
 impl Service {
     pub(crate) async fn checkpoint(
         &self,
-        asked: TakeCheckpoint,
+        request: TakeCheckpoint,
     ) -> Result<TakenCheckpoint, RequestError> {
-        let TakeCheckpoint { run, note, request } = asked;
+        let TakeCheckpoint { run, note, request } = request;
         let origin = self.origin(&run).await?;
         let run = origin.run;
         let last = origin.last.0;

@@ -20,7 +20,7 @@ use longhaul_workflows::projection::{ProjectView, RunView, SessionState};
 use crate::advice;
 use crate::pruned;
 
-use super::{Fork, Forked, From, edit};
+use super::{Fork, ForkPoint, Forked, edit};
 use crate::request::RequestError;
 use crate::service::Service;
 
@@ -34,6 +34,13 @@ pub(crate) struct ForkOrigin {
     pub(crate) next: (RunId, u32),
 }
 
+/// The step from which a fork continues.
+struct ForkStep {
+    position: u64,
+    /// Its commit, if the history does not contain it.
+    commit: Option<String>,
+}
+
 impl Service {
     pub(crate) async fn fork(&self, fork: Fork) -> Result<Forked, RequestError> {
         let origin = self.origin(&fork.run).await?;
@@ -44,18 +51,30 @@ impl Service {
         // A project that is begun again ends the runs below it.
         let project = RunId::new(&*origin.input.project.id).map_err(RequestError::refused)?;
         self.is_open(&project).await?;
-        let (asked, kept) = self.step(&origin, fork.from).await.map_err(RequestError::refused)?;
-        if let From::Position(_) = fork.from {
-            check_step(&origin, asked).map_err(RequestError::refused)?;
+        let ForkStep { position: requested, commit: kept } =
+            self.step(&origin, fork.from).await.map_err(RequestError::refused)?;
+        if let ForkPoint::Position(_) = fork.from {
+            check_step(&origin, requested).map_err(RequestError::refused)?;
         }
-        let last = if fork.note.is_some() { before_hearing(&origin.segment, asked) } else { asked };
+        let last = if fork.note.is_some() {
+            before_hearing(&origin.segment, requested)
+        } else {
+            requested
+        };
         let mut prefix = prefix(&origin.segment, last);
         prefix.commit = kept.or(prefix.commit);
         with_settings(&origin, &mut prefix, &fork)?;
         let invalidates = self.passed_dependents(&origin).await?;
         if fork.dry_run {
             let (run, position, commit) = (origin.next.0, prefix.position, prefix.commit);
-            return Ok(Forked { run, origin: origin.run, asked, position, commit, invalidates });
+            return Ok(Forked {
+                run,
+                origin: origin.run,
+                requested,
+                position,
+                commit,
+                invalidates,
+            });
         }
         let rewinding = self.rewinding.lock().await;
         self.git.rewind_feature(&rewind_target(&origin, prefix.commit.clone())).await?;
@@ -77,13 +96,14 @@ impl Service {
             }
             other => other?,
         }
-        Ok(Forked { run, origin: origin.run, asked, position, commit, invalidates })
+        Ok(Forked { run, origin: origin.run, requested, position, commit, invalidates })
     }
 
-    /// The position of a step, and its commit if the history does not contain it; or why the step
-    /// does not exist.
-    async fn step(&self, origin: &ForkOrigin, from: From) -> Result<(u64, Option<String>), String> {
-        let From::Checkpoint(number) = from else { return Ok((position(origin, from)?, None)) };
+    /// The step, or why it does not exist.
+    async fn step(&self, origin: &ForkOrigin, from: ForkPoint) -> Result<ForkStep, String> {
+        let ForkPoint::Checkpoint(number) = from else {
+            return Ok(ForkStep { position: position(origin, from)?, commit: None });
+        };
         let run = &origin.run;
         let kept = self
             .git
@@ -94,7 +114,7 @@ impl Service {
         let kept = found.ok_or_else(|| {
             format!("{run} has no checkpoint {number}; `longhaul checkpoints {run}` lists them")
         })?;
-        Ok((kept.position, Some(kept.commit)))
+        Ok(ForkStep { position: kept.position, commit: Some(kept.commit) })
     }
 
     /// The passed features that depend on the feature, also indirectly.
@@ -193,23 +213,23 @@ fn damaged(run: &RunId, reason: &str) -> StoreError {
 }
 
 /// The position of a step, or why it does not exist.
-fn position(origin: &ForkOrigin, from: From) -> Result<u64, String> {
+fn position(origin: &ForkOrigin, from: ForkPoint) -> Result<u64, String> {
     let first = &origin.segment[0];
     let last = &origin.segment[origin.segment.len() - 1];
     match from {
-        From::Start | From::Checkpoint(_) => Ok(first.position),
-        From::Position(position) if position > last.position => {
+        ForkPoint::Start | ForkPoint::Checkpoint(_) => Ok(first.position),
+        ForkPoint::Position(position) if position > last.position => {
             Err(format!("the history of {} ends at position {}", origin.run, last.position))
         }
-        From::Position(position) => Ok(position.max(first.position)),
-        From::Last => {
+        ForkPoint::Position(position) => Ok(position.max(first.position)),
+        ForkPoint::Last => {
             let last = sealed(&origin.segment).last();
             last.ok_or_else(|| {
                 format!("{} has no step with a commit; use --from start", origin.run)
             })
         }
-        From::BeforeFailure => before_failure(origin),
-        From::Session(number) => {
+        ForkPoint::BeforeFailure => before_failure(origin),
+        ForkPoint::Session(number) => {
             let sealed = checkpoints(&origin.segment);
             let found = sealed.iter().find(|checkpoint| checkpoint.session == Some(number));
             found.map(|checkpoint| checkpoint.position).ok_or_else(|| {
@@ -246,20 +266,21 @@ fn before_failure(origin: &ForkOrigin) -> Result<Position, String> {
 }
 
 /// Checks that a fork can start after this event; the error names the nearest valid positions.
-fn check_step(origin: &ForkOrigin, asked: Position) -> Result<(), String> {
+fn check_step(origin: &ForkOrigin, requested: Position) -> Result<(), String> {
     let segment = &origin.segment;
-    let before = prefix(segment, asked).position;
-    if before == asked {
+    let before = prefix(segment, requested).position;
+    if before == requested {
         return Ok(());
     }
-    let mut later = segment.iter().map(|event| event.position).filter(|position| *position > asked);
+    let mut later =
+        segment.iter().map(|event| event.position).filter(|position| *position > requested);
     let nearest = match later.find(|position| prefix(segment, *position).position == *position) {
         Some(after) => format!("the nearest are {before} and {after}"),
         None => format!("the last is {before}"),
     };
     let run = &origin.run;
     let has_landed =
-        checkpoints(segment).iter().any(|step| step.is_landing() && step.position <= asked);
+        checkpoints(segment).iter().any(|step| step.is_landing() && step.position <= requested);
     let back = format!(
         "; {} goes back to where it landed",
         advice::command([
@@ -271,7 +292,7 @@ fn check_step(origin: &ForkOrigin, asked: Position) -> Result<(), String> {
     );
     let back = if has_landed { back } else { String::new() };
     Err(format!(
-        "{run} cannot be forked after position {asked}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
+        "{run} cannot be forked after position {requested}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
     ))
 }
 

@@ -30,8 +30,8 @@ use crate::steering::Steer;
 const QUIET: Duration = Duration::from_secs(1);
 
 impl Service {
-    pub(crate) async fn rollback(&self, asked: RollBack) -> Result<RolledBack, RequestError> {
-        let RollBack { project, to, request, dry_run } = asked;
+    pub(crate) async fn rollback(&self, request: RollBack) -> Result<RolledBack, RequestError> {
+        let RollBack { project, to, request, dry_run } = request;
         let summary = self.existing(&project).await?;
         let published = self.store.published(&project).await?;
         let view =
@@ -69,9 +69,9 @@ impl Service {
         self.begin_if_over(engine, &place, &summary).await?;
         // Subscribed before the request, so that its result is not missed.
         let mut changes = engine.changes();
-        let asked =
+        let rollback =
             Rollback { id: uuid::Uuid::now_v7().to_string(), to: commit, request: request.clone() };
-        let payload = Payload::of(&asked);
+        let payload = Payload::of(&rollback);
         let body = MessageBody::signal(Rollback::SIGNAL, payload);
         // Sent first, because it also halts the project, and a halted project without work settles.
         // Sent before the project is served, so that a project at rest does nothing before it reads
@@ -85,7 +85,7 @@ impl Service {
             Err(error) => return Err(error),
         }
         engine.adopt(project.as_str()).await?;
-        let rolled_back = self.rollback_result(engine, &mut changes, &project, &asked).await;
+        let rolled_back = self.rollback_result(engine, &mut changes, &project, &rollback).await;
         let refreshed = Projector::new(Arc::clone(&self.store), project, PathBuf::from(view.root))
             .refresh()
             .await;
@@ -119,19 +119,19 @@ impl Service {
         engine: &Engine,
         changes: &mut broadcast::Receiver<Arc<Change>>,
         project: &RunId,
-        asked: &Rollback,
+        rollback: &Rollback,
     ) -> Result<RolledBack, RequestError> {
         let mut watched = Watched::new(project.clone());
         loop {
             let published = self.store.published(project).await?;
             let view =
                 published.get(RollbackView::KEY).and_then(|view| view.read::<RollbackView>().ok());
-            if let Some(view) = view.filter(|view| view.asked.id == asked.id) {
+            if let Some(view) = view.filter(|view| view.rollback.id == rollback.id) {
                 let went = view
                     .done
                     .ok_or(RequestError::Held { reason: view.problem.unwrap_or_default() })?;
                 let undone = went.undone.iter().map(ToString::to_string).collect();
-                return Ok(RolledBack { to: asked.to.clone(), kept: went.kept, undone });
+                return Ok(RolledBack { to: rollback.to.clone(), kept: went.kept, undone });
             }
             if let Some(stop) = engine.stuck().remove(project) {
                 return Err(RequestError::Failed {

@@ -22,7 +22,7 @@ impl StatusDocument {
         if let Some(summary) = view.summary.clone() {
             self.take_summary(summary);
         }
-        self.rolled_back_to = view.rolled_back().map(|rollback| rollback.asked.to.clone());
+        self.rolled_back_to = view.rolled_back().map(|view| view.rollback.to.clone());
         if self.rolled_back_to.is_some() && !self.is_running {
             // It was not cancelled: it only rests.
             self.status = ProjectState::Waiting;

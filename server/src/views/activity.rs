@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use longhaul_activities::process::run_folder_name;
+use longhaul_activities::process::run_directory_name;
 use longhaul_activities::session::Transcript;
 use longhaul_engine::{Position, RunId, StoreError};
 use longhaul_workflows::projection::{RunView, SessionState, SessionView, TranscriptContent};
@@ -120,7 +120,7 @@ impl RunActivity {
 
 /// The newest output file of the agent of a session.
 pub fn output_file(data_dir: &Path, session: &RunId) -> Option<PathBuf> {
-    let files = fs::read_dir(data_dir.join("logs").join(run_folder_name(session))).ok()?;
+    let files = fs::read_dir(data_dir.join("logs").join(run_directory_name(session))).ok()?;
     let is_output = |file: &fs::DirEntry| file.file_name().to_string_lossy().contains("-session");
     let files = files.flatten().filter(is_output);
     let newest = files.max_by_key(|file| file.metadata().and_then(|data| data.created()).ok());
@@ -161,8 +161,8 @@ mod tests {
 
     #[test]
     fn the_last_line_of_a_long_file_is_found() {
-        let folder = tempfile::tempdir().expect("a directory can be made");
-        let file = folder.path().join("1-1-session.log");
+        let directory = tempfile::tempdir().expect("a directory can be made");
+        let file = directory.path().join("1-1-session.log");
         fs::write(&file, format!("{}\nlast one\n\n", "x".repeat(3 * 16 * 1024))).expect("written");
         assert_eq!(last_line(&file).as_deref(), Some("last one"));
         fs::write(&file, "only").expect("written");

@@ -27,12 +27,12 @@ pub(super) fn keep(
     events: &[Event],
     records: &[Entry],
 ) -> Result<PathBuf, StoreError> {
-    let folder = directory.join("quarantine");
-    files::create_directory(&folder)?;
+    let quarantine = directory.join("quarantine");
+    files::create_directory(&quarantine)?;
     // `~` cannot occur in a run id, so that file names of two runs never collide.
     let name = run.as_str().replace('/', "~");
     let stem = format!("run-{name}-{}", Utc::now().format("%Y%m%dT%H%M%S%.6f"));
-    let path = folder.join(format!("{stem}.jsonl"));
+    let path = quarantine.join(format!("{stem}.jsonl"));
     let text = text(run, events, records);
     let write = || {
         let mut file = File::create_new(&path)?;
@@ -40,7 +40,7 @@ pub(super) fn keep(
         file.sync_all()
     };
     write().map_err(|error| io("writing", &path, &error))?;
-    files::sync_directory(&folder)?;
+    files::sync_directory(&quarantine)?;
     Ok(path)
 }
 

@@ -36,7 +36,7 @@ pub async fn check_at_rest(directory: &Path, repair: bool) -> Result<CheckReport
         }
         Err(StoreError::Unopenable { log, reason }) => {
             let what = format!("it cannot be opened: {reason}");
-            vec![Damage { record: log, what, repair: REWRITE.into(), mended: false }]
+            vec![Damage { record: log, what, repair: REWRITE.into(), repaired: false }]
         }
         Err(error) => return Err(error),
     };
@@ -60,13 +60,13 @@ async fn close(store: SledStore) -> Result<(), StoreError> {
 async fn whole_check(store: &SledStore, repair: bool) -> Result<CheckReport, StoreError> {
     let mut report = store.check(repair).await?;
     for _ in 1..ROUNDS {
-        if !repair || !report.damages.iter().any(|damage| damage.mended) {
+        if !repair || !report.damages.iter().any(|damage| damage.repaired) {
             break;
         }
         let CheckReport { damages, quarantined, .. } = report;
         report = store.check(true).await?;
         let is_done = report.damages.is_empty();
-        report.damages.splice(..0, damages.into_iter().filter(|damage| damage.mended));
+        report.damages.splice(..0, damages.into_iter().filter(|damage| damage.repaired));
         report.quarantined.splice(..0, quarantined);
         if is_done {
             break;
@@ -103,7 +103,7 @@ async fn rewrite(
         return Ok(CheckReport { damages, records, needs_rewrite: true, ..preview });
     }
     for damage in &mut damages {
-        damage.mended = true;
+        damage.repaired = true;
     }
     let store = open(directory).await?;
     let mut report = whole_check(&store, true).await?;

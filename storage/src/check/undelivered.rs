@@ -116,8 +116,8 @@ impl Receiver {
     fn lacks(&self, sent: &SentMessage) -> bool {
         let Delivery { at, body, .. } = &sent.delivery;
         let is_there = match body {
-            MessageBody::Cancel(asked) => {
-                self.cancels.iter().any(|(request, since)| request == asked && since >= at)
+            MessageBody::Cancel(cancel) => {
+                self.cancels.iter().any(|(request, since)| request == cancel && since >= at)
             }
             _ => self.signals.contains(&(sent.from.clone(), *at)),
         };

@@ -85,8 +85,8 @@ impl<P> v1::EventKind<P> {
             From::RunPaused(request) => Self::RunPaused { request },
             From::RunResumed(request) => Self::RunResumed { request },
             From::RunParked { slot, effect } => Self::RunParked { slot, effect },
-            From::RunReconciled { slot, landed, request } => {
-                Self::RunReconciled { slot, landed, request }
+            From::RunReconciled { slot, happened, request } => {
+                Self::RunReconciled { slot, happened, request }
             }
             From::RunCompleted { output } => Self::RunCompleted { output: payload(output)? },
             From::RunFailed { failure } => Self::RunFailed { failure },
@@ -155,8 +155,8 @@ impl<P> v1::EventKind<P> {
             Self::RunPaused { request } => To::RunPaused(request),
             Self::RunResumed { request } => To::RunResumed(request),
             Self::RunParked { slot, effect } => To::RunParked { slot, effect },
-            Self::RunReconciled { slot, landed, request } => {
-                To::RunReconciled { slot, landed, request }
+            Self::RunReconciled { slot, happened, request } => {
+                To::RunReconciled { slot, happened, request }
             }
             Self::RunCompleted { output } => To::RunCompleted { output: payload(output)? },
             Self::RunFailed { failure } => To::RunFailed { failure },
@@ -200,8 +200,8 @@ impl<P> v1::MessageBody<P> {
             From::Resume(request) => Self::Resume(request),
             From::Cancel(request) => Self::Cancel(request),
             From::Terminate(request) => Self::Terminate(request),
-            From::Reconcile { landed, output, request } => {
-                Self::Reconcile { landed, output: payload(output)?, request }
+            From::Reconcile { happened, output, request } => {
+                Self::Reconcile { happened, output: payload(output)?, request }
             }
         })
     }
@@ -222,8 +222,8 @@ impl<P> v1::MessageBody<P> {
             Self::Resume(request) => To::Resume(request),
             Self::Cancel(request) => To::Cancel(request),
             Self::Terminate(request) => To::Terminate(request),
-            Self::Reconcile { landed, output, request } => {
-                To::Reconcile { landed, output: payload(output)?, request }
+            Self::Reconcile { happened, output, request } => {
+                To::Reconcile { happened, output: payload(output)?, request }
             }
         })
     }

@@ -1,6 +1,6 @@
 //! Golden bytes: a sample of every kind of record and every variant, as version 1 writes it.
 //!
-//! `LONGHAUL_BLESS=1` rewrites them. After the first release, changing a line breaks stored logs.
+//! `LONGHAUL_RECORD=1` rewrites them. After the first release, changing a line breaks stored logs.
 
 use longhaul_engine::Message;
 
@@ -59,7 +59,7 @@ fn lines() -> Vec<String> {
 fn records_are_written_as_they_always_were() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/v1.txt");
     let written = lines().join("\n") + "\n";
-    if std::env::var_os("LONGHAUL_BLESS").is_some() {
+    if std::env::var_os("LONGHAUL_RECORD").is_some() {
         std::fs::write(path, &written).unwrap();
     }
     let golden = std::fs::read_to_string(path).unwrap();

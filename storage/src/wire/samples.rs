@@ -87,7 +87,7 @@ fn activities() -> Vec<EventKind> {
         failed(Failure::machine("disk full"), Some(at(6))),
         failed(Failure::rate_limited(at(9), "limit"), Some(at(9))),
         EventKind::RunParked { slot: SLOT, effect: unknown() },
-        EventKind::RunReconciled { slot: SLOT, landed: true, request: request() },
+        EventKind::RunReconciled { slot: SLOT, happened: true, request: request() },
         EventKind::ActivityCompleted {
             slot: SLOT,
             name,
@@ -148,8 +148,8 @@ pub(crate) fn bodies() -> Vec<MessageBody> {
         MessageBody::Resume(request()),
         MessageBody::Cancel(request()),
         MessageBody::Terminate(request()),
-        MessageBody::Reconcile { landed: true, output: json("5"), request: request() },
-        MessageBody::Reconcile { landed: false, output: json("null"), request: request() },
+        MessageBody::Reconcile { happened: true, output: json("5"), request: request() },
+        MessageBody::Reconcile { happened: false, output: json("null"), request: request() },
     ]
 }
 

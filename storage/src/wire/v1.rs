@@ -177,7 +177,7 @@ pub(crate) enum EventKind<P> {
     },
     RunReconciled {
         slot: Slot,
-        landed: bool,
+        happened: bool,
         request: RequestedBy,
     },
     RunCompleted {
@@ -217,7 +217,7 @@ pub(crate) enum MessageBody<P> {
     Resume(RequestedBy),
     Cancel(RequestedBy),
     Terminate(RequestedBy),
-    Reconcile { landed: bool, output: P, request: RequestedBy },
+    Reconcile { happened: bool, output: P, request: RequestedBy },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

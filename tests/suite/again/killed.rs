@@ -22,7 +22,7 @@ fn a_fork_that_is_killed_is_whole_or_nothing() {
         fork.kill();
         world.run().exits(0);
         assert_eq!(world.project.content("main"), content, "killed after {delay} ms");
-        assert_eq!(world.project.git(&["for-each-ref", "refs/longhaul/taking-back"]), "");
+        assert_eq!(world.project.git(&["for-each-ref", "refs/longhaul/pending-rewinds"]), "");
         let histories = world.histories();
         let is_there =
             |number| histories.contains_key(&RunId::new(world.id("parser", number)).unwrap());
@@ -58,5 +58,5 @@ fn a_fork_that_dies_before_its_run_is_there_is_undone_by_the_next_life() {
     let tree = world.longhaul.home().join("worktrees").join(&id).join("parser");
     assert_eq!(git(&tree, &["rev-parse", "HEAD"]).unwrap(), tip);
     assert_eq!(git(&tree, &["status", "--porcelain"]).unwrap(), "");
-    assert_eq!(world.project.git(&["for-each-ref", "refs/longhaul/taking-back"]), "");
+    assert_eq!(world.project.git(&["for-each-ref", "refs/longhaul/pending-rewinds"]), "");
 }

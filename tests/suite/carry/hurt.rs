@@ -1,4 +1,5 @@
-//! Checking logs that are damaged: each damage is named, nothing panics, and what can be mended is.
+//! Checking logs that are damaged: each damage is named, nothing panics, and what can be repaired
+//! is.
 
 use std::fs;
 use std::path::PathBuf;
@@ -59,7 +60,7 @@ fn one_repair_is_enough_for_a_payload_that_is_not_what_was_written() {
     fs::write(&blob, "not what was written").unwrap();
     world.longhaul.call(&["check"]).exits(4).says("event 0 of run large/1");
     world.longhaul.call(&["check", "--repair"]).exits(0).says("quarantine");
-    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["check"]).exits(0).says("no damage found");
 }
 
 #[test]
@@ -85,11 +86,11 @@ fn a_log_in_use_is_mended_while_a_project_is_worked_on() {
         let said = world.longhaul.call(&[verb, &moved.to_string_lossy()]);
         said.exits(4).says("moved out of a damaged log").says("from a backup");
     }
-    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["check"]).exits(0).says("no damage found");
     world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
     world.project.let_go("parser");
     run.exits(0);
-    world.longhaul.call(&["check"]).exits(0).says("whole");
+    world.longhaul.call(&["check"]).exits(0).says("no damage found");
     world.longhaul.call(&["replay", "--all"]).exits(0).says("4 same");
 }
 
@@ -113,10 +114,10 @@ fn a_lost_payload_is_named_and_the_rest_goes_on() {
     let report = world.longhaul.call(&["check", "--repair", "-o", "json"]).exits(0).json();
     assert_eq!(report["schema"], "longhaul.check/1");
     assert_eq!(
-        (&report["damages"][0]["mended"], report["quarantined"].as_array().unwrap().len()),
+        (&report["damages"][0]["repaired"], report["quarantined"].as_array().unwrap().len()),
         (&true.into(), 1)
     );
-    world.longhaul.call(&["check"]).exits(0).says("5 runs").says("whole");
+    world.longhaul.call(&["check"]).exits(0).says("5 runs").says("no damage found");
     world.longhaul.call(&["run", &world.root]).exits(0).says("2 of 2 features pass");
     world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
 }

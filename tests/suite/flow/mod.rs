@@ -6,6 +6,6 @@ mod handoffs;
 mod held;
 mod merging;
 mod messages;
-mod port;
+mod other_engine;
 mod real;
 mod world;

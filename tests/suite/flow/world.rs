@@ -19,11 +19,11 @@ use longhaul_tests::history::{Histories, workflows};
 use longhaul_tests::script::{engine_with, id, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::contracts::{
-    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow,
+    CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow,
     FollowInput, Land, LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate,
-    MergeInput, Merged, OpenInput, OpenWorktree, ProjectRef, RefreshInput, RefreshWorktree,
-    Refreshed, RunChecks, RunSetup, Seal, SealInput, Sealed, SessionInput, SetupInput, SetupReport,
-    TipInput, TipTree, Worktree,
+    MergeInput, Merged, OpenInput, OpenWorktree, Precheck, ProjectRef, RefreshInput,
+    RefreshWorktree, Refreshed, RunChecks, RunSetup, Seal, SealInput, Sealed, SessionInput,
+    SetupInput, SetupReport, TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::project::{
     FeatureView, ProjectInput, ProjectSummary, ProjectWorkflow, signal,
@@ -326,7 +326,7 @@ impl World {
                 |_, _, _| Ok(SetupReport { evidence: None }),
             ))
             .with::<RunChecks>(self.does::<RunChecks, _, _>(checked, check))
-            .with::<CheckBase>(self.does::<CheckBase, _, _>(checked, check))
+            .with::<Precheck>(self.does::<Precheck, _, _>(checked, check))
             .with::<Seal>(self.does::<Seal, _, _>(
                 |input: &SealInput| input.feature.to_string(),
                 |state, input, _| {
@@ -444,7 +444,7 @@ fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksRe
             held_out: None,
             put_back: Vec::new(),
             is_setup: false,
-            lacks: None,
+            unmet_need: None,
             name: check.name.clone(),
             command: check.run.clone(),
             commit: input.commit.clone(),
@@ -496,7 +496,7 @@ fn candidate(commit: String, tip: String, worktree: String) -> Merged {
         tip,
         worktree,
         files,
-        same: false,
+        same_as_work: false,
         put_back,
         outside,
         edited_checks: Vec::new(),

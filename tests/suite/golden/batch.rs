@@ -71,11 +71,11 @@ async fn submit(engine: &Engine, submission: &str, plan: Plan) {
         .unwrap();
 }
 
-/// What the owner of a log tells a batch of a project that it has begun.
+/// Sends the report of the log's owner about a project that has begun.
 async fn came_of(engine: &Engine, submission: &str, of: &str, state: EntryState) {
     until(of, async || is(engine, of, &EntryState::Working).await).await;
-    let now = StateReport { submission: submission.into(), name: name(of), state };
-    engine.signal(&id(RUN), StateReport::SIGNAL, Payload::of(&now)).await.unwrap();
+    let report = StateReport { submission: submission.into(), name: name(of), state };
+    engine.signal(&id(RUN), StateReport::SIGNAL, Payload::of(&report)).await.unwrap();
 }
 
 async fn is(engine: &Engine, of: &str, state: &EntryState) -> bool {

@@ -9,9 +9,9 @@ use longhaul_engine::{Activity, Attempt, Clock, Failure, Handler, Handlers};
 use longhaul_tests::clock::HeldClock;
 use longhaul_workflows::backlog::{Check, Feature, FeatureId};
 use longhaul_workflows::contracts::{
-    CheckBase, CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land,
-    LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged,
-    OpenInput, OpenWorktree, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, RunChecks,
+    CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput,
+    Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput,
+    OpenWorktree, Precheck, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, RunChecks,
     RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput, SessionReport,
     SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
 };
@@ -161,7 +161,7 @@ impl World {
             .with::<RefreshWorktree>(self.answers(1, Self::refresh))
             .with::<RunSetup>(self.answers(20, Self::set_up))
             .with::<RunChecks>(self.answers(30, Self::check))
-            .with::<CheckBase>(self.answers(5, |_: &Self, input: &ChecksInput| check_base(input)))
+            .with::<Precheck>(self.answers(5, |_: &Self, input: &ChecksInput| precheck(input)))
             .with::<RunSession>(self.clone())
             .with::<Seal>(self.answers(1, Self::seal))
             .with::<CheckOutTip>(self.answers(1, Self::check_out_tip))
@@ -365,7 +365,7 @@ impl World {
             tip,
             worktree,
             files,
-            same: false,
+            same_as_work: false,
             put_back: Vec::new(),
             outside: Vec::new(),
             edited_checks: Vec::new(),
@@ -379,7 +379,7 @@ impl World {
 }
 
 /// Nothing passes before it is worked on.
-fn check_base(input: &ChecksInput) -> ChecksReport {
+fn precheck(input: &ChecksInput) -> ChecksReport {
     let failed = |check| evidence(check, &input.commit, Some("not there\n"));
     ChecksReport { evidence: input.checks.iter().map(failed).collect() }
 }
@@ -404,7 +404,7 @@ fn evidence(check: &Check, commit: &str, failure: Option<&str>) -> Evidence {
         held_out: None,
         put_back: Vec::new(),
         is_setup: false,
-        lacks: None,
+        unmet_need: None,
         name: check.name.clone(),
         command: check.run.clone(),
         commit: commit.into(),

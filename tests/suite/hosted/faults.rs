@@ -43,7 +43,7 @@ impl Row {
             assert!(content.contains("finished"), "{fault}: {content}");
         }
         hosted.world.call("replay --all").exits(0).says("0 diverged");
-        hosted.world.call("check").exits(0).says("whole");
+        hosted.world.call("check").exits(0).says("no damage found");
         let paid = hosted.server.paid();
         #[expect(clippy::cast_precision_loss, reason = "numbers of tokens are small")]
         let part = paid.twice as f64 / paid.tokens.max(1) as f64;

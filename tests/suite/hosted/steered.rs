@@ -123,7 +123,7 @@ fn a_fork_after_a_session_keeps_it_and_adds_one() {
     hosted.world.call("fork parser --from session:1 --note once_more").exits(0);
     hosted.world.run().exits(0).says("1 of 1 features pass");
     hosted.world.call("replay --all").exits(0).says("0 diverged");
-    hosted.world.call("check").exits(0).says("whole");
+    hosted.world.call("check").exits(0).says("no damage found");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn never_run(world: &World) {
             "pause .",
             "checkpoints .",
             "fork <project>/parser/1 --from start",
-            "reconcile <project>/parser/1 --landed",
+            "reconcile <project>/parser/1 --happened",
             "replay --all",
             "export --all",
             "backup",
@@ -243,8 +243,8 @@ fn told(world: &World) {
     world.transcript(
         "steer/reconcile",
         &[
-            "reconcile <project>/shell/1 --landed",
-            "reconcile nobody/1 --landed",
+            "reconcile <project>/shell/1 --happened",
+            "reconcile nobody/1 --happened",
             "reconcile <project>/shell/1",
         ],
     );

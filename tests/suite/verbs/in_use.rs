@@ -44,7 +44,7 @@ fn every_verb_in_use() {
             "restart <project>/manual/1",
             "resume manual",
             "rollback . --to nothing",
-            "reconcile <project>/manual/1 --landed",
+            "reconcile <project>/manual/1 --happened",
         ],
     );
     world.transcript(

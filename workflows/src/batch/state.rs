@@ -142,9 +142,9 @@ impl BatchRun {
         self.is_view_changed = true;
     }
 
-    pub(super) fn now(&mut self, now: StateReport) {
-        if now.submission == self.view.submitted && self.states.contains_key(&now.name) {
-            self.set(&now.name, now.state);
+    pub(super) fn report(&mut self, report: StateReport) {
+        if report.submission == self.view.submitted && self.states.contains_key(&report.name) {
+            self.set(&report.name, report.state);
         }
     }
 

@@ -97,10 +97,10 @@ pub struct ChecksInput {
 activity! {
     /// Runs the checks of a feature on the commit that its work begins on: a check that passes
     /// there is no evidence of the work. All checks run, each with a short timeout.
-    CheckBase = "check_base": ChecksInput => ChecksReport, ranked(false)
+    Precheck = "precheck": ChecksInput => ChecksReport, ranked(false)
 }
 
-/// Output of [`RunChecks`] and [`CheckBase`].
+/// Output of [`RunChecks`] and [`Precheck`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ChecksReport {
     /// The evidence of each check that ran, in order; a failed one is the last.
@@ -143,12 +143,12 @@ pub struct Evidence {
     pub is_setup: bool,
     /// Missing prerequisites that an agent cannot provide. Only sought before any work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lacks: Option<UnmetNeed>,
+    pub unmet_need: Option<UnmetNeed>,
 }
 
 /// A missing prerequisite of a check that an agent cannot provide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "lacks", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum UnmetNeed {
     /// A protected file that does not exist.
     File {

@@ -247,7 +247,7 @@ pub enum Merged {
         files: Vec<String>,
         /// Whether its content is that of the sealed commit, apart from the mark in the list.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        same: bool,
+        same_as_work: bool,
         /// Protected files that the merge changed, restored from the tip.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         put_back: Vec<String>,

@@ -1,6 +1,7 @@
 //! The contracts of all activities, through which workflow code reaches the world. Their handlers
 //! are in `activities`.
-//! The name of a contract is in every history that used it, so it is never reused.
+//! The name of a contract is in every history that used it, so from the first release on it is
+//! never reused.
 
 /// Declares an activity: its name in histories, its input and output, its policy.
 macro_rules! activity {
@@ -40,7 +41,7 @@ mod tool;
 pub use agent::{ReadUse, RunSession, SessionEnding, SessionInput, SessionReason, SessionReport};
 pub use back::{RollBack, RollBackInput, RolledBack};
 pub use checks::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, HeldOut, RunChecks, RunSetup, SetupInput,
+    ChecksInput, ChecksReport, Evidence, HeldOut, Precheck, RunChecks, RunSetup, SetupInput,
     SetupReport, UnmetNeed,
 };
 pub use claim::{CheckOutTip, TipInput, TipTree};

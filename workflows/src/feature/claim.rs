@@ -12,15 +12,8 @@ use crate::contracts::{
 
 use super::merge_lease;
 use super::messages::MergeLease;
+use super::outcome::Landing;
 use super::{Stage, Work, notice, tree};
-
-/// A confirmed claim.
-pub(super) struct ConfirmedClaim {
-    /// The commit on which the gates passed.
-    pub(super) commit: String,
-    /// Why finished work waits on `longhaul/next`, if it does.
-    pub(super) waits_on_next: Option<String>,
-}
 
 /// Runs the gates on the tip of the target; `None`: the claim is refuted.
 ///
@@ -28,7 +21,7 @@ pub(super) struct ConfirmedClaim {
 pub(super) async fn judge(
     context: &mut dyn Context,
     work: &mut Work,
-) -> Result<Option<ConfirmedClaim>, Stop> {
+) -> Result<Option<Landing>, Stop> {
     work.enter(context, Stage::TurnToCheck).await?;
     let lease = merge_lease::acquire(context, work, &[]).await?;
     work.enter(context, Stage::GatesOnTarget).await?;
@@ -49,10 +42,7 @@ pub(super) async fn judge(
         if let Some(landed) = merge_lease::land(context, work, &tip.commit, &tip.commit).await? {
             work.note_outside(&landed.outside);
             close(context, work).await?;
-            return Ok(Some(ConfirmedClaim {
-                commit: tip.commit,
-                waits_on_next: landed.waits_on_next,
-            }));
+            return Ok(Some(Landing { commit: tip.commit, waits_on_next: landed.waits_on_next }));
         }
     }
 }

@@ -3,7 +3,7 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckBase, ChecksInput, ChecksReport, Evidence, OutsideChange, Problem, RunChecks,
+    ChecksInput, ChecksReport, Evidence, OutsideChange, Precheck, Problem, RunChecks,
     SessionReason, Tampering, UnmetNeed,
 };
 use crate::finding::Finding;
@@ -51,7 +51,7 @@ async fn base(context: &mut dyn Context, work: &mut Work) -> Result<Option<Strin
     if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {
         return Ok(None);
     }
-    let report = context.call::<CheckBase>(work.on_base()).await?;
+    let report = context.call::<Precheck>(work.precheck()).await?;
     let own = &work.input.feature.checks;
     let passed = report.evidence.iter().filter(|evidence| evidence.passed());
     let checks: Vec<String> = passed.map(|evidence| evidence.name.clone()).collect();
@@ -64,7 +64,7 @@ async fn base(context: &mut dyn Context, work: &mut Work) -> Result<Option<Strin
 
 /// Why no session can make a check pass.
 fn impossible(evidence: &Evidence) -> Option<String> {
-    let lacks = match evidence.lacks.as_ref()? {
+    let need = match evidence.unmet_need.as_ref()? {
         UnmetNeed::File { path } => format!(
             "{path} does not exist, and agents may not write it, because it is protected. Write and commit it"
         ),
@@ -75,8 +75,8 @@ fn impossible(evidence: &Evidence) -> Option<String> {
     };
     let command = evidence.command.lines().next().unwrap_or_default();
     Some(match evidence.held_out {
-        Some(_) => format!("the held-out check `{}` cannot pass: {lacks}", evidence.name),
-        None => format!("the check `{command}` cannot pass: {lacks}"),
+        Some(_) => format!("the held-out check `{}` cannot pass: {need}", evidence.name),
+        None => format!("the check `{command}` cannot pass: {need}"),
     })
 }
 
@@ -103,7 +103,7 @@ impl Work {
         FeatureOutcome::Blocked { reason, over_limit: None, unready: true, output, progress }
     }
 
-    fn on_base(&self) -> ChecksInput {
+    fn precheck(&self) -> ChecksInput {
         self.checks(&self.worktree, &self.commit, self.input.feature.checks.clone())
     }
 }

@@ -13,6 +13,14 @@ use crate::settings::Settings;
 
 use super::Stage;
 
+/// Work that is part of the target.
+pub(super) struct Landing {
+    /// The commit whose gates passed.
+    pub(super) commit: String,
+    /// Why finished work waits on `longhaul/next`, if it does.
+    pub(super) waits_on_next: Option<String>,
+}
+
 /// Input of the feature workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FeatureInput {

@@ -5,14 +5,14 @@ use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{Problem, Seal, SessionEnding, SessionReason, SessionReport};
 
-use super::admission;
 use super::hosted::{self, Hosting};
 use super::messages::{SessionPermit, SessionResult};
+use super::outcome::Landing;
 use super::tree::baseline;
 use super::tree::gates;
 use super::tree::refresh;
 use super::tree::to_its_end;
-use super::{Stage, Work, claim, notice};
+use super::{Stage, Work, claim, notice, session_permit};
 
 /// The result of a try.
 pub(super) enum Try {
@@ -23,12 +23,7 @@ pub(super) enum Try {
     /// A limit is reached, or the session is refused.
     GivenUp(String),
     /// The run landed before, and its gates pass on the target.
-    Landed {
-        /// The commit that landed.
-        commit: String,
-        /// Why finished work waits on `longhaul/next`, if it does.
-        waits_on_next: Option<String>,
-    },
+    Landed(Landing),
 }
 
 /// Makes one more try: within the limits, with the permission of the project, and on the current
@@ -50,7 +45,7 @@ pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<T
     }
     work.take_notes(context).await?;
     if let Some(commit) = on_the_tip(context, work).await? {
-        admission::report(context, work, SessionResult::Unused).await?;
+        session_permit::report(context, work, SessionResult::Unused).await?;
         return Ok(Try::Passed(commit));
     }
     pay(context, work).await
@@ -75,7 +70,7 @@ async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Tr
 /// Waits until the project grants a session; returns the reason of a refusal.
 async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     loop {
-        match admission::ask(context, work).await? {
+        match session_permit::request(context, work).await? {
             SessionPermit::Granted { session, forgiven, agent, available } => {
                 work.take_permit(session, forgiven, agent, available);
                 return Ok(None);
@@ -129,10 +124,10 @@ async fn landed(
     work.progress.sessions -= 1;
     work.progress.unused_sessions += 1;
     work.redo = true;
-    admission::report(context, work, SessionResult::Unused).await?;
-    let Some(held) = claim::judge(context, work).await? else { return Ok(Try::Again) };
+    session_permit::report(context, work, SessionResult::Unused).await?;
+    let Some(confirmed) = claim::judge(context, work).await? else { return Ok(Try::Again) };
     work.files = files;
-    Ok(Try::Landed { commit, waits_on_next: held.waits_on_next })
+    Ok(Try::Landed(Landing { commit, ..confirmed }))
 }
 
 /// Runs a session, seals it, and runs the gates if the agent calls the work done.
@@ -145,7 +140,7 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     };
     if matches!(session.ending, SessionEnding::NotStarted { .. }) {
         work.take_no_session(&session);
-        admission::report(context, work, SessionResult::of(&session, false)).await?;
+        session_permit::report(context, work, SessionResult::of(&session, false)).await?;
         return Ok(Try::Again);
     }
     if let SessionEnding::Landed { commit, files } = session.ending {
@@ -154,7 +149,7 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     // The work of a paid session is kept, also if the run is cancelled now.
     let sealed = to_its_end::<Seal>(context, work.seal(&session)).await;
     if let Err(Stop::Failed(failure)) = sealed {
-        admission::report(context, work, SessionResult::of(&session, true)).await?;
+        session_permit::report(context, work, SessionResult::of(&session, true)).await?;
         return Err(Stop::Failed(failure));
     }
     let (sealed, is_cancelled) = sealed?;
@@ -162,7 +157,7 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
     let result = SessionResult::of(&session, has_changed);
     work.take_session(&session, &sealed);
     work.is_fruitless = matches!(result, SessionResult::Failed { .. });
-    admission::report(context, work, result).await?;
+    session_permit::report(context, work, result).await?;
     if is_cancelled {
         return Err(Stop::Cancelled);
     }
@@ -192,7 +187,7 @@ async fn cut_off(
     match (context.call::<Seal>(seal).await, done) {
         (Ok(_), Some(_)) => {
             let result = SessionResult::Worked { done: true };
-            admission::report(context, work, result).await.err().unwrap_or(Stop::Cancelled)
+            session_permit::report(context, work, result).await.err().unwrap_or(Stop::Cancelled)
         }
         (Ok(_) | Err(Stop::Failed(_)), _) => Stop::Cancelled,
         (Err(stop), _) => stop,

@@ -156,19 +156,19 @@ fn stage_of(event: &Event) -> Option<Stage> {
 
 /// The command before which a fork must end, or it would believe that it holds the merge lease.
 fn before_the_turn(events: &[Event]) -> Option<u32> {
-    let asked = events.iter().rposition(|event| sends(event, MergeRequest::SIGNAL))?;
-    let given_back = events[asked..].iter().any(|event| sends(event, MergeLease::RELEASED));
-    if given_back { None } else { events[asked].kind.command() }
+    let requested = events.iter().rposition(|event| sends(event, MergeRequest::SIGNAL))?;
+    let given_back = events[requested..].iter().any(|event| sends(event, MergeLease::RELEASED));
+    if given_back { None } else { events[requested].kind.command() }
 }
 
 /// The command before which a fork must end, or it would believe that the project has granted it a
 /// session.
 fn before_the_permit(events: &[Event]) -> Option<u32> {
-    let asked = events.iter().rposition(|event| sends(event, SessionRequest::SIGNAL))?;
-    let is_used = events[asked..]
+    let requested = events.iter().rposition(|event| sends(event, SessionRequest::SIGNAL))?;
+    let is_used = events[requested..]
         .iter()
         .any(|event| is_session_ended(event) || sends(event, SessionEnded::SIGNAL));
-    if is_used { None } else { events[asked].kind.command() }
+    if is_used { None } else { events[requested].kind.command() }
 }
 
 /// The command before which a fork must end, because its work was given up after it, or passed

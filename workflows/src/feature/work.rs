@@ -13,6 +13,7 @@ use crate::prompt;
 use crate::resources::{Resource, Resources};
 use crate::settings::AgentSettings;
 
+use super::outcome::Landing;
 use super::{
     BrokenBase, FeatureInput, FeatureOutcome, FeatureProgress, MergeLease, SessionRequest,
 };
@@ -548,24 +549,16 @@ impl Work {
         FeatureOutcome::Blocked { reason, over_limit, unready: false, output, progress }
     }
 
-    pub(super) fn passed(&self, commit: String, waits_on_next: Option<String>) -> FeatureOutcome {
-        self.passed_by(commit, waits_on_next, false)
+    pub(super) fn passed(&self, landing: Landing) -> FeatureOutcome {
+        self.passed_by(landing, false)
     }
 
-    pub(super) fn passed_as_claimed(
-        &self,
-        commit: String,
-        waits_on_next: Option<String>,
-    ) -> FeatureOutcome {
-        self.passed_by(commit, waits_on_next, true)
+    pub(super) fn passed_as_claimed(&self, landing: Landing) -> FeatureOutcome {
+        self.passed_by(landing, true)
     }
 
-    fn passed_by(
-        &self,
-        commit: String,
-        waits_on_next: Option<String>,
-        claim: bool,
-    ) -> FeatureOutcome {
+    fn passed_by(&self, landing: Landing, claim: bool) -> FeatureOutcome {
+        let Landing { commit, waits_on_next } = landing;
         // Only those of the list, not a baseline that was repaired in between.
         let checks =
             self.input.settings.gates.iter().chain(&self.input.feature.checks).cloned().collect();

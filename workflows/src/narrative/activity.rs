@@ -5,11 +5,11 @@ use longhaul_engine::{Activity, Payload};
 
 use super::{Entry, Kind};
 use crate::contracts::{
-    Block, CallModel, CheckBase, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land,
-    LandInput, Landed, LoadBacklog, LoadedBacklog, MergeCandidate, MergeInput, Merged, ModelAnswer,
-    OpenWorktree, OutsideChange, RunChecks, RunSession, RunSetup, Seal, Sealed, SessionEnding,
-    SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, ToolOutcome, ToolUse,
-    Usage, UseTool, Worktree,
+    Block, CallModel, ChecksInput, ChecksReport, CloseWorktree, Evidence, Follow, Land, LandInput,
+    Landed, LoadBacklog, LoadedBacklog, MergeCandidate, MergeInput, Merged, ModelAnswer,
+    OpenWorktree, OutsideChange, Precheck, RunChecks, RunSession, RunSetup, Seal, Sealed,
+    SessionEnding, SessionInput, SessionReason, SessionReport, SetupInput, SetupReport,
+    ToolOutcome, ToolUse, Usage, UseTool, Worktree,
 };
 use crate::projection::{RunView, Step};
 use crate::prompt;
@@ -61,7 +61,7 @@ fn known(
         OpenWorktree::NAME => worktree(&output.read()?),
         RunSetup::NAME => setup(&input.read()?, &output.read()?),
         RunChecks::NAME => checks(&input.read()?, &output.read()?, before),
-        CheckBase::NAME => Entry::new(Kind::Detail, on_base(&output.read()?)),
+        Precheck::NAME => Entry::new(Kind::Detail, prechecked(&output.read()?)),
         RunSession::NAME => {
             let SessionInput { number, reason, .. } = input.read()?;
             Entry { kind: Kind::Detail, ..session(number, reason, &output.read()?) }
@@ -155,7 +155,7 @@ fn on_merged(is_merged: bool) -> &'static str {
     if is_merged { " on the merged result" } else { "" }
 }
 
-fn on_base(report: &ChecksReport) -> String {
+fn prechecked(report: &ChecksReport) -> String {
     let passed = report.evidence.iter().filter(|evidence| evidence.passed()).count();
     format!("before any work: {passed} of {} checks pass", report.evidence.len())
 }

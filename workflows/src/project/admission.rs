@@ -18,7 +18,7 @@ use crate::resources::Resources;
 use crate::session::SessionUsed;
 use crate::settings::AgentSettings;
 
-use super::admissions::OpenRequest;
+use super::admission_state::OpenRequest;
 use super::breaker::{self, Breaker, FailedSession, SessionsPaused};
 use super::ledger;
 use super::repair::{self};
@@ -47,21 +47,21 @@ fn session_of(run: &RunId, number: u32) -> Option<RunId> {
 impl ProjectRun {
     /// Whether another feature may be started.
     pub(super) fn has_room(&self) -> bool {
-        let admissions = &self.admissions;
+        let admission = &self.admission;
         // A cancelled run uses its slot until it has ended.
         let parallel = self.parallel();
         let in_progress = self.current.len();
-        let aside = admissions.aside.len().min(in_progress);
+        let aside = admission.aside.len().min(in_progress);
         let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
-        let is_held = admissions.repair.is_at_work(&self.held_features())
-            || (admissions.paused.is_some() && in_progress > 0)
+        let is_held = admission.repair.is_at_work(&self.held_features())
+            || (admission.paused.is_some() && in_progress > 0)
             || self.lacking().is_some();
         !is_full && !is_held
     }
 
     /// The resource of the project that is spent: no further session begins.
     pub(super) fn lacking(&self) -> Option<Resource> {
-        self.admissions.ledger.lacks(&self.settings.budget)
+        self.admission.ledger.lacks(&self.settings.budget)
     }
 
     pub(super) fn parallel(&self) -> usize {
@@ -71,7 +71,7 @@ impl ProjectRun {
     /// The next feature to start: if possible, none that is known to change the files of one in
     /// progress.
     pub(super) fn next_apart(&self) -> Option<&FeatureId> {
-        let conflicts = &self.admissions.conflicts;
+        let conflicts = &self.admission.conflicts;
         let is_at_work =
             |id: &&FeatureId| self.backlog.state(id) == Some(&FeatureState::InProgress);
         let at_work: Vec<&FeatureId> = conflicts.known().filter(is_at_work).collect();
@@ -128,12 +128,12 @@ impl ProjectRun {
         let is_approved = self.settings.merge.approval
             || self.backlog.feature(&feature).is_some_and(|feature| feature.approval);
         let claim = (request.resolves && !is_approved).then(|| {
-            self.admissions.conflicts.learn(&feature, &request.files);
-            self.admissions.conflicts.claim(&feature, &request.files, self.ready())
+            self.admission.conflicts.learn(&feature, &request.files);
+            self.admission.conflicts.claim(&feature, &request.files, self.ready())
         });
-        let moves = self.admissions.moves;
-        self.admissions.waiting.retain(|waiting| waiting.feature != feature);
-        self.admissions.waiting.push_back(OpenRequest { feature, request, claim, moves });
+        let moves = self.admission.moves;
+        self.admission.waiting.retain(|waiting| waiting.feature != feature);
+        self.admission.waiting.push_back(OpenRequest { feature, request, claim, moves });
     }
 
     async fn take_ended(
@@ -142,16 +142,16 @@ impl ProjectRun {
         feature: &FeatureId,
         ended: SessionEnded,
     ) -> Result<(), Stop> {
-        self.admissions.ledger.settle(feature, ended.used);
+        self.admission.ledger.settle(feature, ended.used);
         self.count_use(feature, ended.used);
         match &ended.result {
             SessionResult::Worked { done } => {
-                self.admissions.breaker(&ended.agent).pass(feature);
+                self.admission.breaker(&ended.agent).pass(feature);
                 if *done && !self.records.get(feature).is_some_and(|record| record.called_done) {
                     self.record(feature).called_done = true;
                 }
             }
-            SessionResult::Unused => self.admissions.breaker(&ended.agent).leave(feature),
+            SessionResult::Unused => self.admission.breaker(&ended.agent).leave(feature),
             SessionResult::Failed { ending, last_words, started } => {
                 let now = context.now().await?;
                 let failed = FailedSession {
@@ -160,7 +160,7 @@ impl ProjectRun {
                     last_words,
                     started: *started,
                 };
-                self.admissions.breaker(&ended.agent).fail(feature, &failed, now);
+                self.admission.breaker(&ended.agent).fail(feature, &failed, now);
             }
         }
         Ok(())
@@ -171,14 +171,14 @@ impl ProjectRun {
         self.forget_who_left();
         let held = self.held_features();
         for feature in &held {
-            self.admissions.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
+            self.admission.breakers.values_mut().for_each(|breaker| breaker.leave(feature));
         }
-        let needs_clock = !self.admissions.waiting.is_empty()
-            && self.admissions.breakers.values().any(Breaker::is_open);
+        let needs_clock = !self.admission.waiting.is_empty()
+            && self.admission.breakers.values().any(Breaker::is_open);
         let now = if needs_clock { Some(context.now().await?) } else { None };
-        (self.admissions.paused, self.probe_in) = (None, None);
+        (self.admission.paused, self.probe_in) = (None, None);
         let (mut reasons, mut aside) = (BTreeMap::new(), BTreeSet::new());
-        for waiting in std::mem::take(&mut self.admissions.waiting) {
+        for waiting in std::mem::take(&mut self.admission.waiting) {
             match self.decide(&waiting, &held, now) {
                 Decision::Answer(permit) => {
                     if let Some(run) = self.run_of(&waiting.feature) {
@@ -187,25 +187,25 @@ impl ProjectRun {
                 }
                 Decision::Wait { why, aside: steps_aside } => {
                     if steps_aside {
-                        self.admissions.places.remove(&waiting.feature);
+                        self.admission.places.remove(&waiting.feature);
                         aside.insert(waiting.feature.clone());
                     }
                     reasons.insert(waiting.feature.clone(), why);
-                    self.admissions.waiting.push_back(waiting);
+                    self.admission.waiting.push_back(waiting);
                 }
             }
         }
         for (feature, other) in self.held_back() {
-            self.admissions.places.remove(&feature);
+            self.admission.places.remove(&feature);
             reasons.insert(
                 feature.clone(),
                 format!("waits to merge until {other} has resolved its conflict in the same files"),
             );
             aside.insert(feature);
         }
-        self.admissions.aside = aside;
-        self.admissions.breakers.retain(|_, breaker| !breaker.is_idle());
-        if let (Some(due), Some(now)) = (self.admissions.due(), now) {
+        self.admission.aside = aside;
+        self.admission.breakers.retain(|_, breaker| !breaker.is_idle());
+        if let (Some(due), Some(now)) = (self.admission.due(), now) {
             self.probe_in = Some((due - now).to_std().unwrap_or_default());
         }
         self.take_reasons(reasons);
@@ -217,11 +217,11 @@ impl ProjectRun {
         let has_left =
             |feature: &&FeatureId| self.backlog.state(feature) != Some(&FeatureState::InProgress);
         let left: BTreeSet<FeatureId> =
-            self.admissions.features().filter(has_left).cloned().collect();
+            self.admission.features().filter(has_left).cloned().collect();
         for feature in left {
-            self.admissions.leave(&feature);
+            self.admission.leave(&feature);
             let state = self.backlog.state(&feature).cloned();
-            self.admissions.repair.end(&feature, state.as_ref());
+            self.admission.repair.end(&feature, state.as_ref());
         }
     }
 
@@ -230,7 +230,7 @@ impl ProjectRun {
         let held = self.held_features();
         let held_back = |ready: &crate::feature::MergeRequest| {
             let other =
-                self.admissions.conflicts.holds_back(ready, self.admissions.claims(), &held)?;
+                self.admission.conflicts.holds_back(ready, self.admission.claims(), &held)?;
             Some((ready.feature.clone(), other.clone()))
         };
         self.queue.waiting().filter_map(held_back).collect()
@@ -239,16 +239,16 @@ impl ProjectRun {
     /// Whether finished work may merge now.
     pub(super) fn may_merge(&self, ready: &crate::feature::MergeRequest) -> bool {
         let held = self.held_features();
-        self.admissions.conflicts.holds_back(ready, self.admissions.claims(), &held).is_none()
+        self.admission.conflicts.holds_back(ready, self.admission.claims(), &held).is_none()
     }
 
     fn take_reasons(&mut self, reasons: BTreeMap<FeatureId, String>) {
-        let before = std::mem::take(&mut self.admissions.reasons);
+        let before = std::mem::take(&mut self.admission.reasons);
         let features: BTreeSet<&FeatureId> = before.keys().chain(reasons.keys()).collect();
         let changed =
             features.into_iter().filter(|feature| before.get(*feature) != reasons.get(*feature));
         self.changed.extend(changed.cloned());
-        self.admissions.reasons = reasons;
+        self.admission.reasons = reasons;
     }
 
     fn decide(
@@ -268,10 +268,10 @@ impl ProjectRun {
             return Decision::Answer(SessionPermit::Refused { reason, over_limit });
         }
         if let Some(broken) = &request.broken {
-            if waiting.moves < self.admissions.moves {
+            if waiting.moves < self.admission.moves {
                 return Decision::Answer(SessionPermit::Rebase);
             }
-            match self.admissions.repair.turn(feature, broken, held) {
+            match self.admission.repair.turn(feature, broken, held) {
                 repair::RepairDecision::Repairs => {}
                 repair::RepairDecision::Waits(why) => return wait(why, true),
                 repair::RepairDecision::Rebase => return Decision::Answer(SessionPermit::Rebase),
@@ -283,7 +283,7 @@ impl ProjectRun {
         if let Some(claim) = &waiting.claim {
             let ready: BTreeSet<&FeatureId> = self.ready().collect();
             if let Some(other) =
-                self.admissions.conflicts.before(claim, self.admissions.claims(), &ready, held)
+                self.admission.conflicts.before(claim, self.admission.claims(), &ready, held)
             {
                 return wait(
                     format!(
@@ -293,7 +293,7 @@ impl ProjectRun {
                 );
             }
         }
-        let places = &self.admissions.places;
+        let places = &self.admission.places;
         if !places.contains(feature) && places.len() >= self.parallel() {
             let others: Vec<&str> = places.iter().map(FeatureId::as_str).collect();
             return wait(
@@ -309,7 +309,7 @@ impl ProjectRun {
             });
         };
         let (wanted, parallel) = (request.left, self.parallel());
-        let ledger = &mut self.admissions.ledger;
+        let ledger = &mut self.admission.ledger;
         let Some(available) = ledger.reserve(feature, wanted, &self.settings.budget, parallel)
         else {
             let why = "waits until sessions at work give back what they reserved of the budget";
@@ -317,22 +317,22 @@ impl ProjectRun {
         };
         match self.ask_breaker(feature, request, now) {
             Err(paused) => {
-                self.admissions.ledger.leave(feature);
+                self.admission.ledger.leave(feature);
                 let why = format!("waits for its agent: {}", paused.reason);
                 let earlier =
-                    self.admissions.paused.as_ref().is_some_and(|known| known.until.is_some());
+                    self.admission.paused.as_ref().is_some_and(|known| known.until.is_some());
                 if !earlier {
-                    self.admissions.paused = Some(paused);
+                    self.admission.paused = Some(paused);
                 }
                 wait(why, false)
             }
             Ok((forgiven, agent)) => {
-                self.admissions.places.insert(feature.clone());
+                self.admission.places.insert(feature.clone());
                 if let Some(broken) = &request.broken {
-                    self.admissions.repair.begin(feature, broken);
+                    self.admission.repair.begin(feature, broken);
                 }
                 if let Some(claim) = &waiting.claim {
-                    self.admissions.conflicts.reserve(claim);
+                    self.admission.conflicts.reserve(claim);
                 }
                 Decision::Answer(SessionPermit::Granted { session, forgiven, agent, available })
             }
@@ -348,17 +348,17 @@ impl ProjectRun {
         now: Option<DateTime<Utc>>,
     ) -> Result<(u32, Option<Box<AgentSettings>>), SessionsPaused> {
         let settings = self.settings.agent.clone();
-        let is_open = self.admissions.breaker(&request.agent).is_open();
+        let is_open = self.admission.breaker(&request.agent).is_open();
         let (agent, replaced) = if is_open && settings.identity() != request.agent {
             (settings.identity(), Some(Box::new(settings)))
         } else {
             (request.agent.clone(), None)
         };
-        let admission = self.admissions.breaker(&agent).admit(feature, now);
+        let admission = self.admission.breaker(&agent).admit(feature, now);
         match admission {
             breaker::Admission::Begins { forgiven } => {
                 let before = if replaced.is_some() {
-                    self.admissions.breaker(&request.agent).settle(feature)
+                    self.admission.breaker(&request.agent).settle(feature)
                 } else {
                     0
                 };
@@ -376,9 +376,9 @@ impl ProjectRun {
     /// The run of a feature is over, and the feature has its new state.
     pub(super) fn end_admission(&mut self, feature: &FeatureId) {
         let state = self.backlog.state(feature).cloned();
-        self.admissions.repair.end(feature, state.as_ref());
+        self.admission.repair.end(feature, state.as_ref());
         if state == Some(FeatureState::Passed) {
-            self.admissions.pass(feature);
+            self.admission.pass(feature);
         }
     }
 }
@@ -394,7 +394,7 @@ impl ProjectRun {
         if name != SessionUsed::SIGNAL {
             return false;
         }
-        self.admissions.ledger.spend(used);
+        self.admission.ledger.spend(used);
         let mut run = session.as_str();
         while let Some((parent, _)) = run.rsplit_once('/') {
             if let Some(feature) = RunId::new(parent).ok().and_then(|run| self.feature_of(&run)) {

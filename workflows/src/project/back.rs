@@ -39,8 +39,8 @@ impl ProjectRun {
         if self.backlog.state(id).is_none() {
             return self.end_run(id, "the feature is not in the list");
         }
-        self.admissions.leave(id);
-        self.admissions.restart(id);
+        self.admission.leave(id);
+        self.admission.restart(id);
         let record = self.record(id);
         record.runs = record.runs.max(forked.run);
         // The new run counts them again.

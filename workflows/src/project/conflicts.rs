@@ -96,10 +96,10 @@ impl Conflicts {
         let overlaps = |files: &Files| !files.is_disjoint(&claim.files);
         let resolving =
             self.resolving.iter().filter(|(_, files)| overlaps(files)).map(|(other, _)| other);
-        let asked =
+        let claimed =
             earlier.into_iter().filter(|other| overlaps(&other.files)).map(|other| &other.feature);
         let before = claim.after.iter().filter(|feature| request.contains(feature));
-        resolving.chain(asked).chain(before).find(|other| !held.contains(*other))
+        resolving.chain(claimed).chain(before).find(|other| !held.contains(*other))
     }
 
     /// Reserves the files of a claim, besides those of an earlier claim of the feature.
@@ -130,8 +130,8 @@ impl Conflicts {
                 && overlaps(&claim.files)
                 && !claim.after.contains(&request.feature)
         };
-        let asked = claims.into_iter().filter(is_before).map(|claim| &claim.feature);
-        resolving.chain(asked).find(|other| !held.contains(*other))
+        let claimed = claims.into_iter().filter(is_before).map(|claim| &claim.feature);
+        resolving.chain(claimed).find(|other| !held.contains(*other))
     }
 
     /// The run of a feature is over.

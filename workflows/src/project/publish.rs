@@ -54,7 +54,7 @@ impl ProjectRun {
             synced: self.synced.clone(),
             problem: self.problem.clone(),
             waits_on_next: self.waits_on_next.clone(),
-            paused: self.admissions.paused.clone(),
+            paused: self.admission.paused.clone(),
             over_budget: self
                 .lacking()
                 .map(|lacking| ledger::reason(lacking, &self.settings.budget)),
@@ -82,7 +82,7 @@ impl ProjectRun {
             run: self.run_of(id),
             sessions: record.sessions,
             reason,
-            waits: self.admissions.reasons.get(id).cloned(),
+            waits: self.admission.reasons.get(id).cloned(),
             commit: record.commit.clone(),
             called_done: record.called_done,
             claimed: record.claimed,

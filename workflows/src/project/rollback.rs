@@ -20,10 +20,10 @@ impl ProjectRun {
         if !self.current.is_empty() {
             return Ok(());
         }
-        let Some(asked) = self.rollback.take() else { return Ok(()) };
+        let Some(rollback) = self.rollback.take() else { return Ok(()) };
         let at = context.now().await?.format("%Y%m%dT%H%M%S%3fZ").to_string();
         let (done, problem) =
-            match context.call::<RollBack>(self.rollback_input(&asked.to, at)).await {
+            match context.call::<RollBack>(self.rollback_input(&rollback.to, at)).await {
                 Ok(went) => (Some(went), None),
                 Err(Stop::Failed(failure)) => (None, Some(failure.message)),
                 Err(stop) => return Err(stop),
@@ -33,7 +33,7 @@ impl ProjectRun {
         }
         // Published last: a reader that waits for it finds all other values up to date.
         self.publish(context).await?;
-        let view = RollbackView { asked, done, problem, synced: self.synced.clone() };
+        let view = RollbackView { rollback, done, problem, synced: self.synced.clone() };
         context.set(RollbackView::KEY, &view).await
     }
 

@@ -44,7 +44,7 @@ impl ProjectRun {
 
     /// Marks a feature as begun; returns the id of its new run. Run numbers are never reused.
     pub(super) fn begin(&mut self, id: &FeatureId) -> Result<RunId, Stop> {
-        self.admissions.begin(id);
+        self.admission.begin(id);
         let record = self.record(id);
         record.runs += 1;
         let number = record.runs;
@@ -99,7 +99,7 @@ impl ProjectRun {
             self.take_outcome_of(&feature, outcome);
             let has_passed = self.backlog.state(&feature) == Some(&FeatureState::Passed);
             self.marks.end(&feature, has_passed);
-            self.admissions.leave(&feature);
+            self.admission.leave(&feature);
             self.end_admission(&feature);
         }
     }

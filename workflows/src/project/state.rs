@@ -13,7 +13,7 @@ use crate::feature::FeatureProgress;
 use crate::finding::{Finding, Findings};
 use crate::settings::Settings;
 
-use super::admissions::Admissions;
+use super::admission_state::AdmissionState;
 use super::marks::DueMarks;
 use super::queue::MergeQueue;
 use super::record::{ActiveRun, PendingSend, Record, RemovedFeature};
@@ -62,7 +62,7 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "DueMarks::is_empty")]
     marks: DueMarks,
     #[serde(default)]
-    admissions: Admissions,
+    admission: AdmissionState,
     #[serde(default, skip_serializing_if = "Findings::is_empty")]
     pub(super) findings: Findings,
 }
@@ -110,7 +110,7 @@ pub(super) struct ProjectRun {
     /// An ignored signal that is not yet published.
     pub(super) skipped: Option<Skipped>,
     /// The admission of sessions.
-    pub(super) admissions: Admissions,
+    pub(super) admission: AdmissionState,
     /// Findings about the project as a whole.
     pub(super) findings: Findings,
     /// Whether there are unpublished findings.
@@ -156,7 +156,7 @@ impl ProjectRun {
             marks: remembered.marks,
             outbox: Vec::new(),
             skipped: None,
-            admissions: remembered.admissions,
+            admission: remembered.admission,
             findings: remembered.findings,
             has_findings: false,
             probe_in: None,
@@ -190,7 +190,7 @@ impl ProjectRun {
             followed: self.followed,
             rollback: self.rollback,
             marks: self.marks,
-            admissions: self.admissions,
+            admission: self.admission,
             findings: self.findings,
         };
         ProjectInput { project: self.project, memory: Some(memory) }
@@ -356,7 +356,7 @@ impl Snapshot {
             followed: false,
             rollback: None,
             marks: DueMarks::default(),
-            admissions: Admissions::default(),
+            admission: AdmissionState::default(),
             findings: Findings::default(),
         }
     }

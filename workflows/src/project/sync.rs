@@ -27,7 +27,7 @@ impl ProjectRun {
         if then == AfterSync::GoOn {
             self.halted = None;
             self.retry_unready();
-            self.admissions.hurry();
+            self.admission.hurry();
         }
         self.synced = id;
         if self.waits_on_next.is_some() {

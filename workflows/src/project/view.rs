@@ -147,7 +147,7 @@ pub struct Rollback {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RollbackView {
     /// The request.
-    pub asked: Rollback,
+    pub rollback: Rollback,
     /// The output of the rollback, if it succeeded.
     pub done: Option<RolledBack>,
     /// The reason of a refusal.

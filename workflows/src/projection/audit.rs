@@ -12,7 +12,7 @@ use crate::project::{Forked, Rollback, signal};
 /// A message to a run, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Action {
-    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile_landed`, `reconcile_not_landed`,
+    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile_happened`, `reconcile_not_happened`,
     /// `approve`, `deny`, `child_ended`, or the name of a signal.
     pub what: String,
     /// The feature concerned, if it was sent to the project.
@@ -72,13 +72,13 @@ impl Action {
             MessageBody::Resume(_) => "resume",
             MessageBody::Cancel(_) => Self::CANCEL,
             MessageBody::Terminate(_) => Self::TERMINATE,
-            MessageBody::Reconcile { landed, .. } => Self::reconcile(*landed),
+            MessageBody::Reconcile { happened, .. } => Self::reconcile(*happened),
         };
         Self { feature: feature(body), ..Self::by(what, request(body).unwrap_or_default()) }
     }
 
-    fn reconcile(landed: bool) -> &'static str {
-        if landed { "reconcile_landed" } else { "reconcile_not_landed" }
+    fn reconcile(happened: bool) -> &'static str {
+        if happened { "reconcile_happened" } else { "reconcile_not_happened" }
     }
 
     /// The person or program that made the request.
@@ -106,8 +106,8 @@ impl AuditEntry {
             EventKind::RunTerminated(request) => by(Action::TERMINATE, request),
             EventKind::RunResumed(request) => by("resume", request),
             EventKind::CancelDelivered { request, .. } => by(Action::CANCEL, request),
-            EventKind::RunReconciled { landed, request, .. } => {
-                by(Action::reconcile(*landed), request)
+            EventKind::RunReconciled { happened, request, .. } => {
+                by(Action::reconcile(*happened), request)
             }
             EventKind::MessageReceived { message: Some(message), .. }
                 if request(&message.body).is_some() =>

@@ -12,8 +12,8 @@ use crate::session::tools::ToolArgs;
 use crate::session::{SessionProgress, SessionStart, summary_of};
 use crate::settings::Driver;
 
-use super::SessionState;
 use super::transcript::{Transcript, TranscriptEntry};
+use super::{SessionCondition, SessionState};
 
 /// The use of a model: one answer of it, or all that another agent than the built-in one states.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,16 +124,16 @@ impl SessionView {
         }
     }
 
-    /// Its state, with the reason of a failure.
-    pub fn state(&self) -> (SessionState, Option<String>) {
+    /// Its state, and why it failed.
+    pub fn condition(&self) -> SessionCondition {
         match (&self.report, &self.failure) {
-            (Some(report), _) => SessionState::after(&report.ending),
-            (None, Some(failure)) => (SessionState::Failed, Some(failure.clone())),
-            (None, None) if self.is_over => (SessionState::Interrupted, None),
-            (None, None) if self.interrupted.is_some() => {
-                (SessionState::Interrupted, self.interrupted.clone())
+            (Some(report), _) => SessionCondition::of(&report.ending),
+            (None, Some(failure)) => SessionCondition::failed(failure),
+            (None, None) if self.is_over || self.interrupted.is_some() => {
+                let failure = self.interrupted.clone().filter(|_| !self.is_over);
+                SessionCondition { state: SessionState::Interrupted, failure }
             }
-            (None, None) => (SessionState::Working, None),
+            (None, None) => SessionState::Working.without_failure(),
         }
     }
 

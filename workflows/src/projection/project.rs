@@ -1,5 +1,7 @@
 //! The states of features in the published state of a project.
 
+use std::collections::HashMap;
+
 use crate::backlog::{Feature, FeatureId, FeatureStatus};
 use crate::project::ProjectView;
 
@@ -36,11 +38,10 @@ impl ProjectView {
     }
 
     /// The features in a state.
-    pub fn in_state(&self, wanted: State) -> Vec<String> {
-        self.features
-            .keys()
-            .filter(|id| self.state(id) == wanted)
-            .map(ToString::to_string)
-            .collect()
+    pub fn in_state(&self, wanted: State) -> Vec<FeatureId> {
+        let listed: HashMap<&FeatureId, &Feature> =
+            self.backlog.iter().map(|feature| (&feature.id, feature)).collect();
+        let is_wanted = |id: &&FeatureId| self.state_with(id, || listed.get(id).copied()) == wanted;
+        self.features.keys().filter(is_wanted).cloned().collect()
     }
 }

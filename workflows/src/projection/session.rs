@@ -70,16 +70,37 @@ pub enum SessionState {
 }
 
 impl SessionState {
-    /// The state after an ending, with the reason of a failure.
-    pub fn after(ending: &SessionEnding) -> (Self, Option<String>) {
+    /// This state without a failure.
+    pub fn without_failure(self) -> SessionCondition {
+        SessionCondition { state: self, failure: None }
+    }
+}
+
+/// The state of a session, and why it failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionCondition {
+    /// The state.
+    pub state: SessionState,
+    /// The reason of a failure or an interruption, if it is known.
+    pub failure: Option<String>,
+}
+
+impl SessionCondition {
+    /// The condition after an ending.
+    pub fn of(ending: &SessionEnding) -> Self {
         match ending {
-            SessionEnding::ClaimsDone => (Self::ClaimsDone, None),
-            SessionEnding::ContextFull => (Self::ContextFull, None),
-            SessionEnding::Landed { .. } => (Self::Landed, None),
+            SessionEnding::ClaimsDone => SessionState::ClaimsDone.without_failure(),
+            SessionEnding::ContextFull => SessionState::ContextFull.without_failure(),
+            SessionEnding::Landed { .. } => SessionState::Landed.without_failure(),
             SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
-                (Self::Failed, Some(reason.clone()))
+                Self::failed(reason)
             }
         }
+    }
+
+    /// A failure for a reason.
+    pub fn failed(reason: &str) -> Self {
+        Self { state: SessionState::Failed, failure: Some(reason.to_owned()) }
     }
 }
 
@@ -178,7 +199,8 @@ impl Session {
         self.log = Some(report.log.clone());
         self.record.notes.push(report.notes.clone());
         self.record.agent.clone_from(&report.agent);
-        (self.state, self.failure) = SessionState::after(&report.ending);
+        let SessionCondition { state, failure } = SessionCondition::of(&report.ending);
+        (self.state, self.failure) = (state, failure);
         if self.state != SessionState::Failed {
             self.record.steps.insert(Step::Session);
         }

@@ -134,8 +134,8 @@ impl std::str::FromStr for State {
     fn from_str(text: &str) -> Result<Self, String> {
         let words = Self::ALL.map(Self::word);
         let unknown = || format!("`{text}` is none of {}", words.join(", "));
-        let asked = text.replace(['-', ' '], "_");
-        let at = words.iter().position(|word| *word == asked).ok_or_else(unknown)?;
+        let wanted = text.replace(['-', ' '], "_");
+        let at = words.iter().position(|word| *word == wanted).ok_or_else(unknown)?;
         Ok(Self::ALL[at])
     }
 }

@@ -33,6 +33,10 @@ pub enum Driver {
 }
 
 impl Driver {
+    /// All drivers.
+    pub const ALL: [Self; 6] =
+        [Self::Command, Self::Claude, Self::Codex, Self::Opencode, Self::Acp, Self::Api];
+
     /// Its name in the settings.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The filters that git applies to files of the user's checkout, but Longhaul not to its commits.
+//! The filters of a checkout. Git applies them to files, Longhaul's commits are made without them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,12 +8,10 @@ use longhaul_engine::Failure;
 use super::named;
 use crate::git::command::Git;
 use crate::git::files;
+use crate::obstacle::Obstacle;
 
-/// The effects of configured filters of tracked files on a checkout, and the remedy: one note for
-/// each filter in force.
-pub(in crate::git) async fn filters_in_force(
-    root: &Path,
-) -> Result<Vec<(String, String)>, Failure> {
+/// One note for each configured filter that applies to tracked files.
+pub(in crate::git) async fn filters_in_force(root: &Path) -> Result<Vec<Obstacle>, Failure> {
     let pattern = r"^filter\..*\.(clean|smudge|process)$";
     let settings = Git::at(root).args(["config", "-z", "--name-only", "--get-regexp", pattern]);
     // Git fails without a match.
@@ -40,8 +38,8 @@ pub(in crate::git) async fn filters_in_force(
     Ok(notes)
 }
 
-fn note(root: &Path, driver: &str, paths: &[Vec<u8>]) -> (String, String) {
-    let what = format!(
+fn note(root: &Path, driver: &str, paths: &[Vec<u8>]) -> Obstacle {
+    let problem = format!(
         "git in {} has the filter `{driver}` for {}; Longhaul commits without filters, so git can \
          report landed files as changed, and then finished work waits on `longhaul/next`",
         root.display(),
@@ -49,5 +47,5 @@ fn note(root: &Path, driver: &str, paths: &[Vec<u8>]) -> (String, String) {
     );
     let remedy = "set `target` under [project] to a branch that is not checked out, or remove the \
                   filter from .gitattributes";
-    (what, remedy.to_owned())
+    Obstacle::new(problem, remedy)
 }

@@ -132,7 +132,7 @@ async fn restore(checkout: &Path, files: &[(&Change, &Entry)]) -> Result<(), Fai
         files.map(|(change, _)| change.path.as_slice()).collect::<Vec<_>>().join(&0)
     };
     let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
-    let git = || Git::at(checkout).uninterrupted();
+    let git = || Git::at(checkout).keep_running_on_drop();
     git()
         .args(["reset", "--quiet", "HEAD"])
         .args(from_stdin)

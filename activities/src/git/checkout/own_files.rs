@@ -17,7 +17,7 @@ use crate::git::command::Git;
 use crate::git::command::directories::git_dir;
 use crate::git::files;
 use crate::git::locks::stale::clear_lock;
-use crate::git::names::head_ref;
+use crate::git::names::branch_ref;
 use crate::git::objects::read::{Change, Entry};
 use crate::git::objects::refs::Repository;
 use crate::git::objects::trees::set_entries;
@@ -41,7 +41,7 @@ impl GitHandlers {
     /// in use.
     pub async fn end_moves(&self, project: &ProjectRef) -> Result<(), Failure> {
         let repository = self.repository(project).await?;
-        let _held = repository.exclusive().await;
+        let _guard = repository.exclusive().await;
         repository.end_interrupted_moves().await
     }
 }
@@ -50,7 +50,8 @@ impl Repository {
     /// The changes of Longhaul's own files between two commits.
     pub(in crate::git) async fn own_changes(
         &self,
-        (from, to): (&str, &str),
+        from: &str,
+        to: &str,
         own: &[&str],
     ) -> Result<Vec<Change>, Failure> {
         if own.is_empty() {
@@ -95,7 +96,7 @@ impl Repository {
             if let Ok(move_) = serde_json::from_slice::<Move>(&content)
                 && let Ok(admin) = git_dir(&move_.checkout).await
             {
-                let branch = self.common.join(format!("{}.lock", head_ref(&move_.branch)));
+                let branch = self.common.join(format!("{}.lock", branch_ref(&move_.branch)));
                 let locks =
                     ["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map(|name| admin.join(name));
                 for lock in locks.iter().chain([&branch]) {
@@ -115,7 +116,7 @@ pub(in crate::git) async fn stage<'a>(
     entries: impl Iterator<Item = (&'a [u8], &'a Entry)>,
 ) -> Result<(), Failure> {
     let entries: Vec<_> = entries.collect();
-    set_entries(Git::at(checkout).uninterrupted(), &entries).await
+    set_entries(Git::at(checkout).keep_running_on_drop(), &entries).await
 }
 
 impl Repository {

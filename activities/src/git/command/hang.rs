@@ -50,7 +50,7 @@ pub(in crate::git) fn stuck(
     shown: &str,
     dir: &Path,
     work_tree: Option<&Path>,
-    patience: Duration,
+    timeout: Duration,
 ) -> Failure {
     if let Some(removed) = work_tree.and_then(remove_pipe) {
         return Failure::retryable(format!(
@@ -63,7 +63,7 @@ pub(in crate::git) fn stuck(
         Some(pipe) => format!("{} is a named pipe and not a file: remove it", pipe.display()),
         None => "a file of the repository may be a named pipe, or its disk may be gone".to_owned(),
     };
-    let seconds = patience.as_secs_f64();
+    let seconds = timeout.as_secs_f64();
     Failure::machine(format!("git hangs: {shown} has done nothing for {seconds} s; {reason}"))
 }
 
@@ -110,7 +110,7 @@ mod tests {
         std::fs::remove_file(&object).unwrap();
         nix::unistd::mkfifo(&object, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let mut read = Git::at(dir.path()).args(["cat-file", "-p", &hash]);
-        read.patience = Duration::from_millis(300);
+        read.stuck_timeout = Duration::from_millis(300);
         let failure = read.text().await.unwrap_err();
         assert_eq!(failure.kind, longhaul_engine::FailureKind::Machine);
         let object = object.canonicalize().unwrap();
@@ -134,7 +134,7 @@ mod tests {
         pipe("service.pipe");
         let status = || {
             let mut status = Git::at(tree).reading(tree).args(["status", "--porcelain"]);
-            status.patience = Duration::from_millis(300);
+            status.stuck_timeout = Duration::from_millis(300);
             status.run()
         };
         let failure = status().await.unwrap_err();

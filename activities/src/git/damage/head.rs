@@ -6,7 +6,7 @@ use longhaul_engine::Failure;
 
 use super::super::command::place::line_in;
 use super::super::files;
-use super::super::names::{head_ref, is_object_name};
+use super::super::names::{branch_ref, is_object_name};
 use super::{Damage, loose_refs, packed};
 
 /// Whether the HEAD in a git directory is damaged.
@@ -36,8 +36,8 @@ fn content(admin: &Path, common: &Path) -> Result<Option<String>, Failure> {
         .filter_map(|line| line.split_once("checkout: moving from "))
         .next_back();
     if let Some((_, to)) = moved.and_then(|(_, moved)| moved.rsplit_once(" to ")) {
-        let is_branch = branches.iter().any(|(name, _)| *name == head_ref(to));
-        return Ok(if is_branch { Some(format!("ref: {}", head_ref(to))) } else { last });
+        let is_branch = branches.iter().any(|(name, _)| *name == branch_ref(to));
+        return Ok(if is_branch { Some(format!("ref: {}", branch_ref(to))) } else { last });
     }
     if branches.iter().any(|(_, commit)| *commit == last) {
         branches.retain(|(_, commit)| *commit == last);

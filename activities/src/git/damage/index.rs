@@ -64,7 +64,8 @@ pub(super) async fn recreate(checkout: &Path, index: &Path) -> Result<(), Failur
         std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))
     };
     rename(index, &aside)?;
-    if let Err(failure) = Git::at(checkout).args(["read-tree", "HEAD"]).uninterrupted().run().await
+    if let Err(failure) =
+        Git::at(checkout).args(["read-tree", "HEAD"]).keep_running_on_drop().run().await
     {
         rename(&aside, index)?;
         return Err(failure);

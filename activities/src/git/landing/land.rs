@@ -6,13 +6,13 @@ use longhaul_workflows::contracts::{FollowInput, LandInput, Landed};
 
 use crate::git::checkout::stale;
 use crate::git::checkout::{MoveResult, Step};
-use crate::git::names::{NEXT, OWN_DIR, PROGRESS_FILE, head_ref};
+use crate::git::names::{NEXT, OWN_DIR, PROGRESS_FILE, branch_ref};
 use crate::git::objects::refs::Repository;
 use crate::git::tip::TipState;
 
 impl Repository {
     pub(in crate::git) async fn land(&self, input: &LandInput) -> Result<Landed, Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         self.end_interrupted_moves().await?;
         let outside: Vec<_> = self.restore_next(&input.target).await?.into_iter().collect();
         if self.has_landed(&input.target, &input.commit).await? {
@@ -38,7 +38,7 @@ impl Repository {
     }
 
     pub(in crate::git) async fn follow(&self, input: &FollowInput) -> Result<Landed, Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         self.end_interrupted_moves().await?;
         let outside = self.restore_next(&input.target).await?.into_iter().collect();
         let landed = self.settle(&input.target, &input.list_file).await?;
@@ -50,10 +50,10 @@ impl Repository {
         &self,
         input: &LandInput,
     ) -> Result<Probe<Landed>, Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         self.end_interrupted_moves().await?;
         if !self.has_landed(&input.target, &input.commit).await? {
-            return Ok(Probe::NotLanded);
+            return Ok(Probe::NotHappened);
         }
         let target_commit = self.target_commit(&input.target).await?;
         let waits_on_next = match self.tip_state(&input.target).await? {
@@ -62,12 +62,12 @@ impl Repository {
                 Some(format!("`{NEXT}` is ahead of `{}` in {}", input.target, self.root.display()))
             }
         };
-        Ok(Probe::Landed(Landed::at(target_commit, waits_on_next)))
+        Ok(Probe::Happened(Landed::at(target_commit, waits_on_next)))
     }
 
     async fn has_landed(&self, target: &str, commit: &str) -> Result<bool, Failure> {
         for tip in
-            [self.commit_of(&head_ref(target)).await?, self.next().await?].into_iter().flatten()
+            [self.commit_of(&branch_ref(target)).await?, self.next().await?].into_iter().flatten()
         {
             if self.is_ancestor(commit, &tip).await? {
                 return Ok(true);
@@ -126,7 +126,7 @@ impl Repository {
                 Ok(Landed::at(target_commit, None))
             }
             MoveResult::Blocked(reason) => {
-                let next = self.commit_of(&head_ref(NEXT)).await?;
+                let next = self.commit_of(&branch_ref(NEXT)).await?;
                 if next.as_deref() != Some(to) {
                     self.move_next(next.as_deref(), to).await?;
                 }
@@ -144,7 +144,7 @@ impl Repository {
     ) -> Result<(), Failure> {
         let Some(from) = from else {
             self.record_next(&[to])?;
-            return self.move_ref(&head_ref(NEXT), None, to).await;
+            return self.move_ref(&branch_ref(NEXT), None, to).await;
         };
         if !self.is_ancestor(from, to).await? {
             return Err(stale(format!("`{NEXT}` is at {from}, which is not an ancestor of {to}")));
@@ -160,10 +160,10 @@ impl Repository {
 
     /// Deletes `longhaul/next` once the target contains it, unless the user has it checked out.
     async fn drop_next(&self, target: &str) -> Result<(), Failure> {
-        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else { return Ok(()) };
+        let Some(next) = self.commit_of(&branch_ref(NEXT)).await? else { return Ok(()) };
         let included = self.is_ancestor(&next, &self.target_commit(target).await?).await?;
         if included && self.checkouts_of(NEXT).await?.is_empty() {
-            self.delete_ref(&head_ref(NEXT), &next).await?;
+            self.delete_ref(&branch_ref(NEXT), &next).await?;
             self.record_next(&[])?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use longhaul_workflows::contracts::{LandedWork, ProjectRef};
 use crate::git::GitHandlers;
 use crate::git::files;
 use crate::git::message::{is_of, run_line};
-use crate::git::names::{NEXT, feature_ref, head_ref};
+use crate::git::names::{NEXT, branch_ref, feature_ref};
 use crate::git::objects::refs::Repository;
 
 impl GitHandlers {
@@ -59,7 +59,7 @@ impl Repository {
     ) -> Result<Option<LandedWork>, Failure> {
         let mut tips = Vec::new();
         for branch in [target, NEXT] {
-            tips.extend(self.commit_of(&head_ref(branch)).await?);
+            tips.extend(self.commit_of(&branch_ref(branch)).await?);
         }
         let Some(commit) = self.landing(&tips, None, feature, run).await? else {
             return Ok(None);

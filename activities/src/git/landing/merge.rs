@@ -34,10 +34,10 @@ impl Repository {
         attempt: &Attempt,
     ) -> Result<Merged, Failure> {
         let at = DateTime::parse_from_rfc3339(&input.at).map_err(|error| {
-            Failure::terminal(format!("`{}` is no time of RFC 3339: {error}", input.at))
+            Failure::terminal(format!("`{}` is not an RFC 3339 time: {error}", input.at))
         })?;
         let (tip, outside) = {
-            let _held = self.exclusive().await;
+            let _guard = self.exclusive().await;
             let outside = self.restore_next(&input.target).await?.into_iter().collect();
             (self.tip(&input.target, Some(&input.list_file)).await?, outside)
         };
@@ -51,21 +51,20 @@ impl Repository {
         let worktree = shown(&self.tree(&integration(input.tree)).path);
         let MergedTree { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
-        let same = merged == self.tree_of(&input.commit).await?;
+        let same_as_work = merged == self.tree_of(&input.commit).await?;
         let edited_checks = self.edited_checks(&tip, base.as_deref(), input).await?;
+        let candidate = |commit, files| Merged::Candidate {
+            commit,
+            tip: tip.clone(),
+            worktree,
+            files,
+            same_as_work,
+            put_back,
+            outside,
+            edited_checks,
+        };
         if self.has_landed_already(&tip, &merged, input, &attempt.run).await? {
-            let commit = tip.clone();
-            let files = Vec::new();
-            return Ok(Merged::Candidate {
-                commit,
-                tip,
-                worktree,
-                files,
-                same,
-                put_back,
-                outside,
-                edited_checks,
-            });
+            return Ok(candidate(tip.clone(), Vec::new()));
         }
         let tree = self.marked(merged.clone(), input).await?;
         if tree != merged && !files.contains(&input.list_file) {
@@ -79,16 +78,7 @@ impl Repository {
         let message = message(&input.subject, &input.body, &input.feature, &attempt.run);
         let new = NewCommit { tree: &tree, parents, message: &message, at: Some(at.timestamp()) };
         let commit = self.commit(&new).await?;
-        Ok(Merged::Candidate {
-            commit,
-            tip,
-            worktree,
-            files,
-            same,
-            put_back,
-            outside,
-            edited_checks,
-        })
+        Ok(candidate(commit, files))
     }
 
     /// The checks of the feature and the gates in the files of the tip that differ from the base.
@@ -144,8 +134,8 @@ impl Repository {
         Ok(MergedTree { tree, files, put_back })
     }
 
-    /// Whether the work has landed: by this run whose log lost that, or by another run with the
-    /// same result.
+    /// Whether the work has landed: by this run, if a log repair lost the record, or by another run
+    /// with the same result.
     async fn has_landed_already(
         &self,
         tip: &str,
@@ -196,9 +186,9 @@ impl Repository {
             let mut locks = self.integration.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(locks.entry(tree).or_default())
         };
-        let held = lock.lock_owned().await;
+        let guard = lock.lock_owned().await;
         let tree = self.tree(&integration(tree));
         self.ready(&tree, NewHead::Commit, commit).await?;
-        Ok((tree, held))
+        Ok((tree, guard))
     }
 }

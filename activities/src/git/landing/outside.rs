@@ -12,9 +12,9 @@ use longhaul_workflows::contracts::OutsideChange;
 use crate::git::checkout::detach;
 use crate::git::files;
 use crate::git::message::is_of_project;
-use crate::git::names::{NEXT, feature_run, foreign_ref, head_ref};
+use crate::git::names::{NEXT, branch_ref, feature_run, foreign_ref};
 use crate::git::objects::refs::Repository;
-use crate::git::worktree::tree::Tree;
+use crate::git::worktree::tree::{TargetSeen, Tree};
 
 /// The number of landed commits remembered. If more land during one session, it reports the oldest
 /// as foreign.
@@ -23,7 +23,7 @@ const REMEMBERED: usize = 1000;
 impl Repository {
     /// The value of `longhaul/next` that Longhaul set.
     pub(in crate::git) async fn next(&self) -> Result<Option<String>, Failure> {
-        let found = self.commit_of(&head_ref(NEXT)).await?;
+        let found = self.commit_of(&branch_ref(NEXT)).await?;
         self.ours(found.as_ref()).await
     }
 
@@ -48,7 +48,7 @@ impl Repository {
         if self.recorded_next()?.is_some() {
             return Ok(());
         }
-        let Some(found) = self.commit_of(&head_ref(NEXT)).await? else {
+        let Some(found) = self.commit_of(&branch_ref(NEXT)).await? else {
             return self.record_next(&[]);
         };
         let is_ours = match self.commit_of(&format!("{found}^2")).await? {
@@ -79,7 +79,7 @@ impl Repository {
         &self,
         target: &str,
     ) -> Result<Option<OutsideChange>, Failure> {
-        let found = self.commit_of(&head_ref(NEXT)).await?;
+        let found = self.commit_of(&branch_ref(NEXT)).await?;
         let ours = self.ours(found.as_ref()).await?;
         if found == ours {
             return Ok(None);
@@ -109,8 +109,8 @@ impl Repository {
             None => {}
         }
         match (&found, &ours) {
-            (_, Some(ours)) => self.move_ref(&head_ref(NEXT), found.as_deref(), ours).await?,
-            (Some(found), None) => self.delete_ref(&head_ref(NEXT), found).await?,
+            (_, Some(ours)) => self.move_ref(&branch_ref(NEXT), found.as_deref(), ours).await?,
+            (Some(found), None) => self.delete_ref(&branch_ref(NEXT), found).await?,
             (None, None) => {}
         }
         let change =
@@ -139,7 +139,7 @@ impl Repository {
         attempt: &Attempt,
     ) -> Result<(), Failure> {
         let session = attempt.key();
-        if tree.target_seen()?.is_some_and(|(known, _)| known == session) {
+        if tree.target_seen()?.is_some_and(|seen| seen.session == session) {
             return Ok(());
         }
         let commit = self.target_commit(target).await?;
@@ -156,8 +156,8 @@ impl Repository {
         let session_run = |key: &str| key.rsplit_once('@').map_or("", |(run, _)| run).to_owned();
         let run = feature_run(attempt.run.as_str());
         let seen =
-            tree.target_seen()?.filter(|(session, _)| feature_run(&session_run(session)) == run);
-        let Some((_, from)) = seen else { return Ok(None) };
+            tree.target_seen()?.filter(|seen| feature_run(&session_run(&seen.session)) == run);
+        let Some(TargetSeen { commit: from, .. }) = seen else { return Ok(None) };
         let to = self.target_commit(target).await?;
         if from == to {
             return Ok(None);

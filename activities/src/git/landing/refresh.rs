@@ -7,7 +7,7 @@ use longhaul_workflows::contracts::{RefreshConflict, RefreshInput, Refreshed};
 
 use crate::git::files;
 use crate::git::message::message;
-use crate::git::names::{branch, feature_ref, head_ref, rescue_ref};
+use crate::git::names::{branch, branch_ref, feature_ref, rescue_ref};
 use crate::git::objects::refs::{NewCommit, Repository};
 use crate::git::worktree::open::KeptRefs;
 use crate::git::worktree::private::NewHead;
@@ -57,7 +57,7 @@ impl Repository {
             };
             self.commit(&new).await?
         };
-        self.move_ref(&head_ref(&branch), Some(&head), &commit).await?;
+        self.move_ref(&branch_ref(&branch), Some(&head), &commit).await?;
         self.ready(&tree, new_head, &commit).await?;
         self.refreshed(&tree, commit, tip, None).await
     }

@@ -5,16 +5,16 @@ use std::path::Path;
 use longhaul_engine::Failure;
 
 use crate::git::command::Git;
-use crate::git::names::{NEXT, head_ref};
+use crate::git::names::{NEXT, branch_ref};
 
 /// Whether `longhaul/next` has commits that the target does not have.
 pub async fn is_work_waiting(checkout: &Path, target: &str) -> Result<bool, Failure> {
-    let next = head_ref(NEXT);
+    let next = branch_ref(NEXT);
     let exists = ["rev-parse", "--verify", "--quiet", &next];
     if Git::at(checkout).args(exists).find().await?.is_none() {
         return Ok(false);
     }
-    let not_in_target = format!("^{}", head_ref(target));
+    let not_in_target = format!("^{}", branch_ref(target));
     let ahead = ["rev-list", "--max-count=1", &next, &not_in_target];
     Ok(!Git::at(checkout).args(ahead).text().await?.trim().is_empty())
 }

@@ -8,13 +8,13 @@ use longhaul_engine::Failure;
 
 use crate::git::command::directories::git_dir;
 use crate::git::files;
-use crate::git::names::head_ref;
+use crate::git::names::branch_ref;
 use crate::process::{Holder, holder_of};
 
 /// A lock file younger than this may still be in use.
 const FRESH: Duration = Duration::from_secs(2);
 /// How long to wait for a git process that holds a lock.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HOLDER_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait for a lock in the user's checkout.
 const POLITE: Duration = Duration::from_secs(3);
 /// A lock in the user's checkout that is older than this, and that no process holds, is stale.
@@ -42,7 +42,7 @@ pub(in crate::git) async fn clear_lock(lock: &Path, place: Option<&Path>) -> Res
                 tracing::warn!(lock = %lock.display(), "removing a lock that a killed git left");
                 return files::remove(lock);
             }
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > HOLDER_TIMEOUT {
                 return Ok(());
             }
         }
@@ -57,15 +57,15 @@ pub(in crate::git) async fn foreign_lock(
     common: &Path,
     checkout: Option<&Path>,
 ) -> Result<Option<String>, Failure> {
-    let mut locks = vec![common.join(format!("{}.lock", head_ref(branch)))];
+    let mut locks = vec![common.join(format!("{}.lock", branch_ref(branch)))];
     if let Some(checkout) = checkout {
         let admin = git_dir(checkout).await?;
         locks.extend(["index.lock", "HEAD.lock", "ORIG_HEAD.lock"].map(|name| admin.join(name)));
     }
     let begun = Instant::now();
     for lock in locks {
-        if let Some(told) = wait_for_release(&lock, checkout, begun).await {
-            return Ok(Some(told));
+        if let Some(holder) = wait_for_release(&lock, checkout, begun).await {
+            return Ok(Some(holder));
         }
     }
     Ok(None)

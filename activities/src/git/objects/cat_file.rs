@@ -23,7 +23,7 @@ use crate::git::names::is_object_name;
 const IDLE: Duration = Duration::from_secs(2);
 
 /// The longest wait for an answer. A git of its own then fails with the reason.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest object, in bytes.
 const LONGEST: usize = 256 * 1024 * 1024;
@@ -133,7 +133,8 @@ impl Reader {
             Some(process) => process,
             None => self.start(directory)?,
         };
-        let answer = tokio::time::timeout(PATIENCE, process.ask(query, name)).await.ok()?.ok()?;
+        let answer =
+            tokio::time::timeout(ANSWER_TIMEOUT, process.ask(query, name)).await.ok()?.ok()?;
         *shared = Some(process);
         Some(answer)
     }

@@ -8,24 +8,32 @@ use std::time::Duration;
 use longhaul_engine::Failure;
 
 use crate::git::command::Git;
-use crate::git::names::head_ref;
+use crate::git::names::branch_ref;
 use crate::git::objects::refs::Repository;
 
 /// A server may count and pack for a long time before it sends anything.
-const PATIENCE: Duration = Duration::from_mins(10);
+const STUCK_TIMEOUT: Duration = Duration::from_mins(10);
 /// Each fetch can show more missing objects: a tree, then its entries.
 const ROUNDS: usize = 5;
 
-/// The number of objects of a branch that are not in a partial clone, and the remote that has them;
-/// `None`: all are there.
+/// Objects that are not in a partial clone.
+#[derive(Debug)]
+pub struct MissingObjects {
+    /// How many.
+    pub count: usize,
+    /// The remote that has them.
+    pub remote: String,
+}
+
+/// The objects of a branch that are not in a partial clone; `None`: all are there.
 pub async fn missing_objects(
     checkout: &Path,
     branch: &str,
-) -> Result<Option<(usize, String)>, Failure> {
+) -> Result<Option<MissingObjects>, Failure> {
     let promisors = promisors(checkout).await?;
     let Some(remote) = promisors.first() else { return Ok(None) };
-    let missing = missing(checkout, &head_ref(branch)).await?.len();
-    Ok((missing > 0).then(|| (missing, remote.clone())))
+    let count = missing(checkout, &branch_ref(branch)).await?.len();
+    Ok((count > 0).then(|| MissingObjects { count, remote: remote.clone() }))
 }
 
 /// Fetches the objects of a branch that are not in a partial clone.
@@ -33,7 +41,7 @@ pub async fn missing_objects(
 /// # Errors
 /// A failure of the machine, if its remotes do not give them.
 pub async fn fetch_missing(checkout: &Path, branch: &str) -> Result<(), Failure> {
-    fetch_from(&promisors(checkout).await?, checkout, &head_ref(branch)).await
+    fetch_from(&promisors(checkout).await?, checkout, &branch_ref(branch)).await
 }
 
 impl Repository {
@@ -102,7 +110,7 @@ async fn fetch(
     let mut git = Git::at(checkout)
         .setting("fetch.negotiationAlgorithm=noop")
         .setting("fetch.fsckObjects=false");
-    git.patience = PATIENCE;
+    git.stuck_timeout = STUCK_TIMEOUT;
     let git = git.arg("fetch").args(options).arg(remote);
     let finished = git.input(objects.join("\n") + "\n").finish().await?;
     let cause = finished.error_text().lines().next().unwrap_or_default();

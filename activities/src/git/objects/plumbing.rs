@@ -12,7 +12,7 @@ use longhaul_engine::Failure;
 
 use crate::git::command::Git;
 use crate::git::files;
-use crate::git::names::{ON_THE_WAY, OWN_DIR};
+use crate::git::names::{OWN_DIR, TEMP_FILE_PATTERN};
 
 /// The ignore patterns of every work tree.
 const EXCLUDED: &str = "info/exclude";
@@ -205,7 +205,7 @@ fn excluded_by_user(common: &Path, everywhere: Option<&str>) -> Result<Vec<u8>, 
             .or_else(|| home.map(|home| home.join(".config")))
             .map(|config| config.join("git/ignore")),
     };
-    let mut text = format!("/{OWN_DIR}/\n{ON_THE_WAY}\n").into_bytes();
+    let mut text = format!("/{OWN_DIR}/\n{TEMP_FILE_PATTERN}\n").into_bytes();
     for file in everywhere.into_iter().chain([common.join("info/exclude")]) {
         if file.is_file() {
             text.extend(files::read(&file)?.unwrap_or_default());

@@ -179,7 +179,7 @@ impl Repository {
             return Ok(());
         }
         let git = self.git().args(["update-ref", "--create-reflog", "-m", "longhaul"]);
-        git.args(["-z", "--stdin"]).input(input).uninterrupted().run().await.map(drop)
+        git.args(["-z", "--stdin"]).input(input).keep_running_on_drop().run().await.map(drop)
     }
 
     /// Creates a commit from a tree, in the name of the user: the work lands in the user's

@@ -82,7 +82,7 @@ impl Snapshot {
                     "some files were left out",
                 );
             }
-            _ => return Err(added.failure()),
+            _ => return Err(added.repair()),
         }
         Ok(snapshot)
     }

@@ -14,13 +14,13 @@ impl Repository {
     /// repository may borrow them. The caller must not hold the repository lock.
     pub(in crate::git) async fn tidy(&self) -> Result<(), Failure> {
         if self.loose_objects() > LOOSE {
-            let _held = self.exclusive().await;
+            let _guard = self.exclusive().await;
             let repack = ["repack", "-d", "-l", "-q"];
-            self.git().args(repack).uninterrupted().run().await?;
+            self.git().args(repack).keep_running_on_drop().run().await?;
         }
         if self.loose_refs() > LOOSE_REFS {
-            let _held = self.exclusive().await;
-            self.git().args(["pack-refs", "--all", "--prune"]).uninterrupted().run().await?;
+            let _guard = self.exclusive().await;
+            self.git().args(["pack-refs", "--all", "--prune"]).keep_running_on_drop().run().await?;
         }
         Ok(())
     }

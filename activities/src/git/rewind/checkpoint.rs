@@ -88,7 +88,7 @@ impl Repository {
                 at: None,
             })
             .await?;
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         let number =
             self.kept_checkpoints(&keep.run).await?.last().map_or(1, |last| last.number + 1);
         self.move_ref(&format!("{}/{number}", checkpoints_ref(&keep.run)), None, &commit).await?;

@@ -7,7 +7,8 @@ use longhaul_workflows::contracts::ProjectRef;
 
 use crate::git::GitHandlers;
 use crate::git::names::{
-    branch, feature_ref, head_ref, run_of_path, taken_back_ref, taking_back_ref, taking_back_refs,
+    PendingRewindRefs, branch, branch_ref, feature_ref, pending_rewind_refs,
+    pending_rewinds_prefix, rewind_rescue_ref, run_of_path,
 };
 use crate::git::objects::refs::Repository;
 use crate::git::worktree::open::KeptRefs;
@@ -39,8 +40,8 @@ impl GitHandlers {
     }
 
     /// The runs for which a rewind is pending in a project.
-    pub async fn taken_back_for(&self, project: &ProjectRef) -> Result<Vec<RunId>, Failure> {
-        let prefix = taking_back_refs(&project.id);
+    pub async fn pending_rewinds(&self, project: &ProjectRef) -> Result<Vec<RunId>, Failure> {
+        let prefix = pending_rewinds_prefix(&project.id);
         let repository = self.repository(project).await?;
         let listed =
             repository.git().args(["for-each-ref", "--format=%(refname)", &prefix]).text().await?;
@@ -66,20 +67,20 @@ impl GitHandlers {
         if !is_there
             && let Some(feature) = feature.and_then(|(feature, _)| FeatureId::new(feature).ok())
         {
-            repository.undo_taking_back(&feature, next).await?;
+            repository.undo_rewind(&feature, next).await?;
         }
-        repository.end_taking_back(next).await
+        repository.end_rewind(next).await
     }
 }
 
 impl Repository {
     async fn rewind_feature(&self, input: &RewindTarget) -> Result<(), Failure> {
-        let reference = taken_back_ref(&input.next);
+        let reference = rewind_rescue_ref(&input.next);
         let branch = branch(&input.feature);
         let tip = self.branch_commit(&branch).await?;
         let Some(commit) = &input.commit else {
             if let Some(tip) = &tip {
-                self.begin_taking_back(&input.next, Some(tip), tip).await?;
+                self.begin_rewind(&input.next, Some(tip), tip).await?;
             }
             return self.close(&input.feature, &reference, &feature_ref(&input.last)).await;
         };
@@ -94,29 +95,29 @@ impl Repository {
         self.keep_found(&tree, KeptRefs { branch: &branch, rescue: &reference, commits: &commits })
             .await?;
         let tip = self.branch_commit(&branch).await?;
-        self.begin_taking_back(&input.next, tip.as_deref(), commit).await?;
-        let _held = self.exclusive().await;
+        self.begin_rewind(&input.next, tip.as_deref(), commit).await?;
+        let _guard = self.exclusive().await;
         if let Some(tip) = &tip
             && tip != commit
         {
             self.keep_commits(&commits, tip).await?;
         }
         if tip.as_ref() != Some(commit) {
-            self.move_ref(&head_ref(&branch), tip.as_deref(), commit).await?;
+            self.move_ref(&branch_ref(&branch), tip.as_deref(), commit).await?;
         }
         self.ready(&tree, NewHead::alone(&branch), commit).await
     }
 
     /// Records the old and the new commit of the branch before it moves. The record of an earlier
     /// attempt takes precedence: it has the true old commit.
-    async fn begin_taking_back(
+    async fn begin_rewind(
         &self,
         next: &RunId,
         tip: Option<&str>,
         commit: &str,
     ) -> Result<(), Failure> {
-        let _held = self.exclusive().await;
-        let [from, to] = taking_back_ref(next);
+        let _guard = self.exclusive().await;
+        let PendingRewindRefs { from, to } = pending_rewind_refs(next);
         let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
         match (tip, was) {
             _ if goes.is_some() => {}
@@ -127,9 +128,9 @@ impl Repository {
         self.move_ref(&to, goes.as_deref(), commit).await
     }
 
-    async fn end_taking_back(&self, next: &RunId) -> Result<(), Failure> {
-        let _held = self.exclusive().await;
-        let [from, to] = taking_back_ref(next);
+    async fn end_rewind(&self, next: &RunId) -> Result<(), Failure> {
+        let _guard = self.exclusive().await;
+        let PendingRewindRefs { from, to } = pending_rewind_refs(next);
         for name in [to, from] {
             if let Some(commit) = self.commit_of(&name).await? {
                 self.delete_ref(&name, &commit).await?;
@@ -139,8 +140,8 @@ impl Repository {
     }
 
     /// Restores the branch and the work tree, unless the branch has moved on since.
-    async fn undo_taking_back(&self, feature: &FeatureId, next: &RunId) -> Result<(), Failure> {
-        let [from, to] = taking_back_ref(next);
+    async fn undo_rewind(&self, feature: &FeatureId, next: &RunId) -> Result<(), Failure> {
+        let PendingRewindRefs { from, to } = pending_rewind_refs(next);
         let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
         let branch = branch(feature);
         let tree = self.tree(feature.as_str());
@@ -148,7 +149,7 @@ impl Repository {
         if tip.is_some() && tip != was && tip != goes {
             return Ok(());
         }
-        let rescue = taken_back_ref(next);
+        let rescue = rewind_rescue_ref(next);
         let is_there = tree.path.is_dir();
         self.keep_found(
             &tree,
@@ -156,16 +157,16 @@ impl Repository {
         )
         .await?;
         let tip = self.branch_commit(&branch).await?;
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         let Some(was) = was else {
             tree.remove()?;
             return match &tip {
-                Some(tip) => self.delete_ref(&head_ref(&branch), tip).await,
+                Some(tip) => self.delete_ref(&branch_ref(&branch), tip).await,
                 None => Ok(()),
             };
         };
         if tip.as_ref() != Some(&was) {
-            self.move_ref(&head_ref(&branch), tip.as_deref(), &was).await?;
+            self.move_ref(&branch_ref(&branch), tip.as_deref(), &was).await?;
         }
         if is_there { self.ready(&tree, NewHead::alone(&branch), &was).await } else { Ok(()) }
     }

@@ -9,7 +9,7 @@ use longhaul_workflows::contracts::{ProjectRef, RollBackInput, RolledBack};
 use crate::git::GitHandlers;
 use crate::git::checkout::{MoveResult, Step};
 use crate::git::names::{
-    NEXT, OWN_DIR, PROGRESS_FILE, branch, feature_ref, head_ref, rolled_back_ref,
+    NEXT, OWN_DIR, PROGRESS_FILE, branch, branch_ref, feature_ref, rolled_back_ref,
 };
 use crate::git::objects::refs::Repository;
 
@@ -74,26 +74,30 @@ impl GitHandlers {
     }
 }
 
+/// The target after a rollback.
+struct MovedBack {
+    /// Its old commit.
+    from: String,
+    /// All commits that are undone.
+    undone: HashSet<String>,
+}
+
 impl Repository {
     pub(in crate::git) async fn roll_back(
         &self,
         input: &RollBackInput,
     ) -> Result<RolledBack, Failure> {
         let kept = rolled_back_ref(&input.at);
-        let (from, undone) = self.move_back(input, &kept).await?;
+        let MovedBack { from, undone } = self.move_back(input, &kept).await?;
         self.close_stranded(input, &undone).await?;
         let features = input.landed.iter().filter(|(_, commit)| undone.contains(*commit));
         let undone = features.map(|(id, _)| id.clone()).collect();
         Ok(RolledBack { from, kept, undone })
     }
 
-    /// Moves the target; returns its old commit and all commits that are undone.
-    async fn move_back(
-        &self,
-        input: &RollBackInput,
-        kept: &str,
-    ) -> Result<(String, HashSet<String>), Failure> {
-        let _held = self.exclusive().await;
+    /// Moves the target.
+    async fn move_back(&self, input: &RollBackInput, kept: &str) -> Result<MovedBack, Failure> {
+        let _guard = self.exclusive().await;
         self.end_interrupted_moves().await?;
         let next = format!("{kept}-next");
         let from = self.keep_tip(kept, &input.target).await?;
@@ -109,7 +113,7 @@ impl Repository {
             }
         }
         self.drop_next_for(&next, &input.to).await?;
-        Ok((from, undone))
+        Ok(MovedBack { from, undone })
     }
 
     /// Moves the branch; returns the reason if it did not move. Longhaul's own files can be written
@@ -144,7 +148,7 @@ impl Repository {
         kept_next: Option<&str>,
     ) -> Result<HashSet<String>, Failure> {
         let mut tips = vec![from.to_owned()];
-        for name in [Some(&*head_ref(NEXT)), kept_next].into_iter().flatten() {
+        for name in [Some(&*branch_ref(NEXT)), kept_next].into_iter().flatten() {
             tips.extend(self.commit_of(name).await?);
         }
         let listed = self.git().arg("rev-list").args(&tips).arg(format!("^{to}")).text().await?;
@@ -153,7 +157,7 @@ impl Repository {
 
     /// Drops `longhaul/next`: its commits build on the undone ones.
     async fn drop_next_for(&self, kept: &str, to: &str) -> Result<(), Failure> {
-        let Some(next) = self.commit_of(&head_ref(NEXT)).await? else {
+        let Some(next) = self.commit_of(&branch_ref(NEXT)).await? else {
             return self.record_next(&[]);
         };
         if self.is_ancestor(&next, to).await? {
@@ -161,7 +165,7 @@ impl Repository {
         }
         let earlier = self.commit_of(kept).await?;
         self.move_ref(kept, earlier.as_deref(), &next).await?;
-        self.delete_ref(&head_ref(NEXT), &next).await?;
+        self.delete_ref(&branch_ref(NEXT), &next).await?;
         self.record_next(&[])
     }
 

@@ -23,7 +23,7 @@ const ID_FILE: &str = "id";
 /// a stale git lock.
 const LOCK: &str = "longhaul-owner";
 /// How long to wait for the lock.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ async fn lock(common: &Path) -> Result<File, Failure> {
     let path = common.join(LOCK);
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|error| files::failed("open", &path, &error))?;
-    let locked = tokio::task::spawn_blocking(|| lock_within(file, PATIENCE)).await;
+    let locked = tokio::task::spawn_blocking(|| lock_within(file, LOCK_TIMEOUT)).await;
     match locked.unwrap_or(Err(TryLockError::WouldBlock)) {
         Ok(file) => Ok(file),
         Err(TryLockError::Error(error)) => Err(files::failed("lock", &path, &error)),

@@ -13,15 +13,13 @@ use crate::git::command::Git;
 use crate::git::files;
 use crate::git::names::{OWN_DIR, PROGRESS_FILE};
 use crate::git::repository::branch_of;
+use crate::obstacle::Obstacle;
 
 /// The longest set-up script that is searched, in bytes.
 const LONGEST_SCRIPT: u64 = 1 << 20;
 
 /// The notes on the checkout of a project, each with its remedy.
-pub async fn preflight(
-    root: &Path,
-    loaded: &LoadedBacklog,
-) -> Result<Vec<(String, String)>, Failure> {
+pub async fn preflight(root: &Path, loaded: &LoadedBacklog) -> Result<Vec<Obstacle>, Failure> {
     let mut notes = filters_in_force(root).await?;
     notes.extend(changed(root, loaded).await?);
     let script = root.join(&loaded.settings.project.setup);
@@ -32,24 +30,24 @@ pub async fn preflight(
     Ok(notes)
 }
 
-async fn changed(root: &Path, loaded: &LoadedBacklog) -> Result<Option<(String, String)>, Failure> {
+async fn changed(root: &Path, loaded: &LoadedBacklog) -> Result<Option<Obstacle>, Failure> {
     if branch_of(root).await? != loaded.target {
         return Ok(None);
     }
     let own_files = [loaded.list_file.as_str(), PROGRESS_FILE, OWN_DIR];
     let changed = uncommitted(root, &own_files).await?;
     Ok(changed.map(|changed| {
-        let what = format!(
+        let problem = format!(
             "{} has uncommitted changes in {changed}: agents do not see them, and finished work \
              waits on `longhaul/next`",
             root.display()
         );
-        (what, SET_ASIDE.to_owned())
+        Obstacle::new(problem, SET_ASIDE)
     }))
 }
 
 /// Submodules that the set-up does not fetch.
-async fn submodules(root: &Path, script: &str) -> Result<Option<(String, String)>, Failure> {
+async fn submodules(root: &Path, script: &str) -> Result<Option<Obstacle>, Failure> {
     if !root.join(".gitmodules").is_file() || script.contains("submodule") {
         return Ok(None);
     }
@@ -61,17 +59,17 @@ async fn submodules(root: &Path, script: &str) -> Result<Option<(String, String)
         .filter_map(|setting| Some(setting.split_once('\n')?.1.as_bytes().to_vec()))
         .collect();
     Ok((!paths.is_empty()).then(|| {
-        let what = format!(
+        let problem = format!(
             "the submodules of {} are empty where agents and checks work: {}",
             root.display(),
             named(&paths)
         );
-        (what, "let the set-up script run `git submodule update --init`".to_owned())
+        Obstacle::new(problem, "let the set-up script run `git submodule update --init`")
     }))
 }
 
 /// Files in Git LFS that the set-up does not fetch. A configured filter has its own note.
-async fn large_files(root: &Path, script: &str) -> Result<Option<(String, String)>, Failure> {
+async fn large_files(root: &Path, script: &str) -> Result<Option<Obstacle>, Failure> {
     let attributes = root.join(".gitattributes");
     let attributes = placed::read_text(&attributes, Links::Followed, LONGEST_SCRIPT);
     let attributes = attributes.ok().flatten().unwrap_or_default();
@@ -82,11 +80,11 @@ async fn large_files(root: &Path, script: &str) -> Result<Option<(String, String
     let listed = Git::at(root).args(args).env("GIT_LITERAL_PATHSPECS", "0").finish().await?;
     let paths: Vec<Vec<u8>> = files::nul_separated(&listed.stdout).map(<[u8]>::to_vec).collect();
     Ok((!paths.is_empty()).then(|| {
-        let what = format!(
+        let problem = format!(
             "{} of {} is in Git LFS: agents and checks see the pointer, not the content",
             named(&paths),
             root.display()
         );
-        (what, "let the set-up script run `git lfs pull`".to_owned())
+        Obstacle::new(problem, "let the set-up script run `git lfs pull`")
     }))
 }

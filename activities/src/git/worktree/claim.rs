@@ -21,7 +21,7 @@ impl Handler<CheckOutTip> for GitHandlers {
 impl Repository {
     async fn check_out_tip(&self, input: &TipInput) -> Result<TipTree, Failure> {
         let commit = {
-            let _held = self.exclusive().await;
+            let _guard = self.exclusive().await;
             self.tip(&input.target, Some(&input.list_file)).await?
         };
         // The activity that runs in the tree checks out the commit.

@@ -5,7 +5,7 @@ use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::CloseInput;
 
 use super::open::KeptRefs;
-use crate::git::names::{branch, feature_ref, fetched_refs, gates_tree, head_ref, rescue_ref};
+use crate::git::names::{branch, branch_ref, feature_ref, fetched_refs, gates_tree, rescue_ref};
 use crate::git::objects::refs::{RefChange, Repository};
 
 impl Repository {
@@ -30,11 +30,12 @@ impl Repository {
         let branch = branch(feature);
         let tree = self.tree(feature.as_str());
         self.keep_found(&tree, KeptRefs { branch: &branch, rescue, commits }).await?;
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         tree.remove()?;
         self.retire(&self.tree(&gates_tree(feature.as_str()))).await?;
         let mut changes = Vec::new();
-        for fetched in fetched_refs(&tree.name()) {
+        let fetched = fetched_refs(&tree.name());
+        for fetched in [fetched.branch, fetched.head] {
             if let Some(commit) = self.commit_of(&fetched).await? {
                 changes.push(RefChange::new(&fetched, Some(&commit), None));
             }
@@ -43,7 +44,7 @@ impl Repository {
             changes.extend(self.to_keep_commits(commits, &tip).await?);
             // The user may have it checked out.
             if self.checkouts_of(&branch).await?.is_empty() {
-                changes.push(RefChange::new(&head_ref(&branch), Some(&tip), None));
+                changes.push(RefChange::new(&branch_ref(&branch), Some(&tip), None));
             }
         }
         self.change_refs(&changes).await

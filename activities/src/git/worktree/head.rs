@@ -6,7 +6,7 @@ use longhaul_workflows::contracts::Tampering;
 use super::open::KeptRefs;
 use super::private::NewHead;
 use super::tree::Tree;
-use crate::git::names::head_ref;
+use crate::git::names::branch_ref;
 use crate::git::objects::refs::{NewCommit, Repository};
 use crate::git::objects::snapshot::Snapshot;
 
@@ -29,7 +29,7 @@ impl Repository {
         expected: ExpectedBranch<'_>,
         reports: &mut Vec<Tampering>,
     ) -> Result<String, Failure> {
-        let reference = head_ref(expected.kept.branch);
+        let reference = branch_ref(expected.kept.branch);
         let (head, tip) = self.take_private(tree, expected.kept).await?;
         match (tip, head.commit) {
             (Some(tip), Some(commit)) => {
@@ -80,7 +80,7 @@ impl Repository {
             None => tip.to_owned(),
         };
         if commit != tip {
-            self.move_ref(&head_ref(expected.kept.branch), Some(tip), &commit).await?;
+            self.move_ref(&branch_ref(expected.kept.branch), Some(tip), &commit).await?;
         }
         self.ready(tree, NewHead::on(expected.kept.branch, expected.target), &commit).await?;
         Ok(commit)

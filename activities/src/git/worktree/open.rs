@@ -7,7 +7,7 @@ use longhaul_workflows::contracts::{OpenInput, Worktree};
 
 use super::private::{Head, NewHead};
 use super::tree::{Condition, Tree};
-use crate::git::names::{NEXT, branch, feature_ref, head_ref, rescue_ref};
+use crate::git::names::{NEXT, branch, branch_ref, feature_ref, rescue_ref};
 use crate::git::objects::read::Change;
 use crate::git::objects::refs::Repository;
 use crate::git::objects::snapshot::Snapshot;
@@ -92,7 +92,7 @@ impl Repository {
     /// The commit to start from. A conflict between the target and `longhaul/next` does not block
     /// work on a feature; the merge reports it.
     pub(in crate::git) async fn start_commit(&self, target: &str) -> Result<String, Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         match self.tip(target, None).await {
             Ok(tip) => Ok(tip),
             Err(failure) => match self.tip_state(target).await? {
@@ -106,18 +106,18 @@ impl Repository {
     }
 
     async fn ensure_branch(&self, branch: &str, tip: &str) -> Result<String, Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         if let Some(commit) = self.branch_commit(branch).await? {
             return Ok(commit);
         }
-        self.move_ref(&head_ref(branch), None, tip).await?;
+        self.move_ref(&branch_ref(branch), None, tip).await?;
         Ok(tip.to_owned())
     }
 
     async fn advance_branch(&self, branch: &str, to: &str) -> Result<(), Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         let from = self.branch_commit(branch).await?;
-        self.move_ref(&head_ref(branch), from.as_deref(), to).await
+        self.move_ref(&branch_ref(branch), from.as_deref(), to).await
     }
 
     /// The commit of a feature's branch.
@@ -125,7 +125,7 @@ impl Repository {
         &self,
         branch: &str,
     ) -> Result<Option<String>, Failure> {
-        self.commit_of(&head_ref(branch)).await
+        self.commit_of(&branch_ref(branch)).await
     }
 
     /// Adopts the commits of a tree's own branch, and keeps everything else in the tree that is not
@@ -142,7 +142,7 @@ impl Repository {
         }
         tree.let_read();
         let (head, tip) = self.take_private(tree, kept).await?;
-        let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
+        let is_on_branch = head.on.as_deref() == Some(&*branch_ref(kept.branch));
         let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };
         let is_current = tip.as_ref() == Some(&base) && tree.at()?.as_ref() == Some(&base);
         let is_settled = is_on_branch && !tree.is_half_reset() && !tree.has_unfinished();
@@ -184,7 +184,7 @@ impl Repository {
         }
         let tip = self.branch_commit(kept.branch).await?;
         let head = self.head_of(tree).await?;
-        let is_on_branch = head.on.as_deref() == Some(&*head_ref(kept.branch));
+        let is_on_branch = head.on.as_deref() == Some(&*branch_ref(kept.branch));
         // The branch in the private repository may lag the project's after a crash.
         Ok((if is_on_branch { Head { commit: tip.clone(), ..head } } else { head }, tip))
     }
@@ -200,7 +200,7 @@ impl Repository {
         {
             self.keep_commits(kept.commits, tip).await?;
         }
-        self.move_ref(&head_ref(kept.branch), tip.as_deref(), commit).await
+        self.move_ref(&branch_ref(kept.branch), tip.as_deref(), commit).await
     }
 }
 

@@ -11,7 +11,7 @@ use longhaul_engine::Failure;
 use super::tree::Tree;
 use crate::git::command::Git;
 use crate::git::files;
-use crate::git::names::{fetched_refs, head_ref, is_object_name};
+use crate::git::names::{branch_ref, fetched_refs, is_object_name};
 use crate::git::objects::refs::Repository;
 use crate::longhaul_toml::settings;
 
@@ -140,7 +140,7 @@ impl Repository {
         tree: &Tree,
         branch: &str,
     ) -> Result<Option<String>, Failure> {
-        let name = head_ref(branch);
+        let name = branch_ref(branch);
         let known = tree.branch_at()?;
         match tree.private_ref(&name).await? {
             Some(commit) if known.as_ref() != Some(&commit) => {
@@ -166,8 +166,8 @@ impl Repository {
         if self.commit_of(commit).await?.is_some() {
             return self.with_history(tree, commit).await.map(Some);
         }
-        let [of_branch, of_head] = fetched_refs(&tree.name());
-        let fetched = if name == "HEAD" { of_head } else { of_branch };
+        let fetched = fetched_refs(&tree.name());
+        let fetched = if name == "HEAD" { fetched.head } else { fetched.branch };
         let args = [
             "fetch",
             "--quiet",
@@ -233,8 +233,8 @@ impl Repository {
         if !is_ours && files::is_there(&dir) {
             self.set_aside(&dir)?;
         }
-        for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
-            own_directory(&dir, folder)?;
+        for directory in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+            own_directory(&dir, directory)?;
         }
         forget_unfinished(&dir)?;
         if !is_ours {
@@ -247,17 +247,17 @@ impl Repository {
         files::copy_with_time(&tree.index(), &dir.join("index"))?;
         let line = format!("{commit}\n");
         if let NewHead::Branch { target: Some(target), .. } = new_head
-            && let Some(tip) = self.commit_of(&head_ref(target)).await?
+            && let Some(tip) = self.commit_of(&branch_ref(target)).await?
         {
-            write_ref(&dir.join(head_ref(target)), &format!("{tip}\n"))?;
+            write_ref(&dir.join(branch_ref(target)), &format!("{tip}\n"))?;
         }
         match new_head {
             NewHead::Branch { name, .. } => {
-                write_ref(&dir.join(head_ref(name)), &line)?;
+                write_ref(&dir.join(branch_ref(name)), &line)?;
                 // After the ref: a crash in between leaves a ref that looks moved, to the commit of
                 // the project's branch.
                 tree.set_branch_at(commit)?;
-                files::write(&dir.join("HEAD"), format!("ref: {}\n", head_ref(name)).as_bytes())?;
+                files::write(&dir.join("HEAD"), format!("ref: {}\n", branch_ref(name)).as_bytes())?;
             }
             NewHead::Commit => files::write(&dir.join("HEAD"), line.as_bytes())?,
         }

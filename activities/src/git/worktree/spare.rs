@@ -38,7 +38,7 @@ impl Repository {
         if tree.condition()? != Condition::Missing {
             return Ok(());
         }
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         for spare in self.spares() {
             if spare.condition()? == Condition::Sound {
                 tree.remove()?;

@@ -60,6 +60,14 @@ pub(in crate::git) enum Condition {
     Sound,
 }
 
+/// The target when a session began.
+pub(in crate::git) struct TargetSeen {
+    /// The key of the session.
+    pub(in crate::git) session: String,
+    /// The commit of the target.
+    pub(in crate::git) commit: String,
+}
+
 impl Tree {
     /// A command on its files, with Longhaul's own index.
     pub(in crate::git) fn git(&self) -> Git {
@@ -121,11 +129,12 @@ impl Tree {
         files::remove(&self.records.join(IN_USE))
     }
 
-    /// The last session, and the commit of the target when it began.
-    pub(in crate::git) fn target_seen(&self) -> Result<Option<(String, String)>, Failure> {
+    /// The commit of the target when the last session began.
+    pub(in crate::git) fn target_seen(&self) -> Result<Option<TargetSeen>, Failure> {
         let text = files::read(&self.records.join(TARGET_SEEN))?.map(|bytes| files::shown(&bytes));
         Ok(text.and_then(|text| {
-            text.split_once(' ').map(|(key, commit)| (key.to_owned(), commit.to_owned()))
+            let (session, commit) = text.split_once(' ')?;
+            Some(TargetSeen { session: session.to_owned(), commit: commit.to_owned() })
         }))
     }
 

@@ -13,7 +13,7 @@ use super::open::KeptRefs;
 use super::private::NewHead;
 use super::tree::{Condition, Tree};
 use crate::git::GitHandlers;
-use crate::git::names::{branch, feature_ref, gates_tree, head_ref, integration_of, rescue_ref};
+use crate::git::names::{branch, branch_ref, feature_ref, gates_tree, integration_of, rescue_ref};
 use crate::git::objects::refs::Repository;
 
 /// The work tree that a caller needs.
@@ -37,7 +37,7 @@ pub(crate) struct WorkTree {
     /// The feature's branch; `None`: a detached HEAD.
     branch: Option<String>,
     /// The lock of an integration tree.
-    _held: Option<OwnedMutexGuard<()>>,
+    _guard: Option<OwnedMutexGuard<()>>,
 }
 
 impl GitHandlers {
@@ -53,8 +53,8 @@ impl GitHandlers {
                     tree.path.display()
                 )));
             };
-            let (tree, held) = repository.integration_at(commit, number).await?;
-            return Ok(WorkTree { repository, tree, branch: None, _held: Some(held) });
+            let (tree, guard) = repository.integration_at(commit, number).await?;
+            return Ok(WorkTree { repository, tree, branch: None, _guard: Some(guard) });
         }
         let branch = branch(wanted.feature);
         if tree.condition()? == Condition::Sound {
@@ -75,16 +75,16 @@ impl GitHandlers {
     ) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
         let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
-        let (tree, held) = if let Some(number) = integration_of(&tree.name()) {
-            let (tree, held) = repository.integration_at(commit, number).await?;
-            (tree, Some(held))
+        let (tree, guard) = if let Some(number) = integration_of(&tree.name()) {
+            let (tree, guard) = repository.integration_at(commit, number).await?;
+            (tree, Some(guard))
         } else {
             let tree = repository.tree(&gates_tree(&tree.name()));
             repository.take_spare(&tree).await?;
             repository.ready(&tree, NewHead::Commit, commit).await?;
             (tree, None)
         };
-        Ok(WorkTree { repository, tree, branch: None, _held: held })
+        Ok(WorkTree { repository, tree, branch: None, _guard: guard })
     }
 }
 
@@ -105,7 +105,7 @@ impl GitHandlers {
         let is_left = tree.is_in_use()?
             && tree.has_checked(content)?
             && tree.has_tracked_files_as_indexed().await?;
-        Ok(is_left.then(|| WorkTree { repository, tree, branch: None, _held: None }))
+        Ok(is_left.then(|| WorkTree { repository, tree, branch: None, _guard: None }))
     }
 }
 
@@ -116,7 +116,7 @@ impl WorkTree {
         tree: Tree,
         feature: &FeatureId,
     ) -> Self {
-        Self { repository, tree, branch: Some(branch(feature)), _held: None }
+        Self { repository, tree, branch: Some(branch(feature)), _guard: None }
     }
 
     /// Records durably that this process uses it, until [`WorkTree::settle`].
@@ -237,12 +237,12 @@ impl Repository {
 
     /// Recreates the branch: at the expected commit, or at the ref that closing the run left.
     async fn revive(&self, branch: &str, wanted: &TreeRequest<'_>) -> Result<String, Failure> {
-        let _held = self.exclusive().await;
+        let _guard = self.exclusive().await;
         let names =
             wanted.commit.map(str::to_owned).into_iter().chain([feature_ref(&wanted.attempt.run)]);
         for name in names {
             if let Some(commit) = self.commit_of(&name).await? {
-                self.move_ref(&head_ref(branch), None, &commit).await?;
+                self.move_ref(&branch_ref(branch), None, &commit).await?;
                 return Ok(commit);
             }
         }

@@ -18,12 +18,12 @@ const NEEDED_OF_RUN: [&str; 4] =
 /// The arguments of `bwrap` that run a program, given by its path and arguments, in a directory.
 pub(in super::super) fn command_of(
     confined: &Confined,
-    folder: &Path,
+    directory: &Path,
     inside: Vec<OsString>,
 ) -> Vec<OsString> {
     let mut args = base(confined.sandbox.network);
-    for folder in TEMPORARY.into_iter().filter(|folder| Path::new(folder).is_dir()) {
-        push(&mut args, "--bind", &confined.temporary, Path::new(folder));
+    for directory in TEMPORARY.into_iter().filter(|directory| Path::new(directory).is_dir()) {
+        push(&mut args, "--bind", &confined.temporary, Path::new(directory));
     }
     if Path::new("/run").is_dir() {
         args.extend(["--tmpfs", "/run"].map(OsString::from));
@@ -55,7 +55,7 @@ pub(in super::super) fn command_of(
     for path in emptied {
         args.extend(["--remount-ro".into(), path.into()]);
     }
-    args.extend(["--chdir".into(), folder.into(), "--".into()]);
+    args.extend(["--chdir".into(), directory.into(), "--".into()]);
     args.extend(inside);
     args
 }
@@ -70,7 +70,7 @@ fn links_into(emptied: &[PathBuf], confined: &Confined) -> BTreeMap<PathBuf, Pat
             let link = step.parent().and_then(|parent| parent.canonicalize().ok());
             let link = link.zip(step.file_name()).map(|(parent, name)| parent.join(name));
             if let Some((link, target)) = link.zip(step.canonicalize().ok())
-                && emptied.iter().any(|folder| link.starts_with(folder))
+                && emptied.iter().any(|directory| link.starts_with(directory))
             {
                 links.insert(link, target);
             }

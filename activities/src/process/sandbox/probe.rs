@@ -45,9 +45,11 @@ pub fn available() -> &'static Available {
 #[cfg(target_os = "linux")]
 fn bubblewrap() -> Result<PathBuf, String> {
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
-    let candidates = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let program =
-        candidates.map(|folder| folder.join("bwrap")).find(|program| program.is_file()).ok_or(
+    let candidates = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
+    let program = candidates
+        .map(|directory| directory.join("bwrap"))
+        .find(|program| program.is_file())
+        .ok_or(
             "bubblewrap is not installed (`apt install bubblewrap`, `dnf install bubblewrap`)",
         )?;
     test_bwrap(&program).map_err(|error| {

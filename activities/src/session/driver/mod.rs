@@ -183,10 +183,7 @@ pub(super) fn of(driver: Driver) -> Option<&'static dyn AgentDriver> {
 
 /// The driver of a name.
 fn by_name(name: &str) -> Option<&'static dyn AgentDriver> {
-    [Driver::Claude, Driver::Codex, Driver::Opencode, Driver::Acp]
-        .into_iter()
-        .filter_map(of)
-        .find(|driver| driver.name() == name)
+    Driver::ALL.into_iter().filter_map(of).find(|driver| driver.name() == name)
 }
 
 /// The program of a known agent and the arguments before those of its driver, resolved from the

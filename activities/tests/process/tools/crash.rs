@@ -57,7 +57,7 @@ async fn an_interrupted_command_has_an_unknown_outcome() {
         _ = wait_for("the command and its output", || tools.world.pids(1).filter(|_| has_output())) => {}
     };
     assert!(tools.world.path(IN_USE).exists());
-    let Probe::Landed(outcome) = tools.probe(5, "shell", args).await else { panic!("unknown") };
+    let Probe::Happened(outcome) = tools.probe(5, "shell", args).await else { panic!("unknown") };
     assert!(outcome.is_error);
     let expected = "The command was interrupted, and its outcome is unknown: it may have done all \
                     of its work, a part, or nothing. Look before you run it again. Its output \
@@ -107,7 +107,7 @@ async fn an_interrupted_command_of_before_a_power_cut_tells_where_the_files_are(
     tools.says("write", json!({"path": "new.txt", "content": "work"})).await;
     tools.world.write(IN_USE, "another-boot 1-2-3");
     let probe = tools.probe(7, "shell", json!({"command": "x"})).await;
-    let Probe::Landed(outcome) = probe else { panic!("{probe:?}") };
+    let Probe::Happened(outcome) = probe else { panic!("{probe:?}") };
     let commit = outcome.text.split("`git show ").nth(1).unwrap().split('`').next().unwrap();
     assert_eq!(tools.world.git(&["show", &format!("{commit}:new.txt")]), "work");
     assert!(outcome.text.contains("its outcome is unknown"), "{}", outcome.text);

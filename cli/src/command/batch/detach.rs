@@ -33,14 +33,14 @@ pub(in crate::command) struct DetachedDocument {
 }
 
 /// Time limit for a new process to accept the batch.
-const PATIENCE: Duration = Duration::from_secs(30);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &BatchRequest) -> Result<Exit> {
+pub(super) async fn run(data_dir: &Path, arguments: &Batch, batch: &BatchRequest) -> Result<Exit> {
     if let Some(access) = Client::reach_owner(data_dir, term::notice).await? {
-        match submit(&access, asked).await {
+        match submit(&access, batch).await {
             Ok(_) => {
                 term::say("the Longhaul process that runs this log continues it");
-                return report(arguments, asked, None, None);
+                return report(arguments, batch, None, None);
             }
             // The owner is exiting, so a new process must take the batch.
             Err(error) if is_gone(&error) => {}
@@ -48,9 +48,10 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &BatchRequest
         }
     }
     longhaul_storage::private_directory(data_dir)?;
-    let folder = data_dir.join("batches");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let path = folder.join(format!("{}.log", asked.id));
+    let directory = data_dir.join("batches");
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    let path = directory.join(format!("{}.log", batch.id));
     let log = File::options().create(true).append(true).open(&path);
     let log = log.with_context(|| format!("cannot write {}", path.display()))?;
     let file = std::path::absolute(arguments.file()?).context("cannot tell where the file is")?;
@@ -66,15 +67,15 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &BatchRequest
     args.extend(["--progress".into(), "jsonl".into(), "--output".into(), "json".into()]);
     let mut process =
         start_in_background(&args, &log).context("cannot start a process in the background")?;
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + ACCEPT_TIMEOUT;
     while Instant::now() < deadline {
         if let Some(access) = Client::at_owner(data_dir, term::notice).await
-            && wait::now(&access, &asked.id).await.is_ok()
+            && wait::now(&access, &batch.id).await.is_ok()
         {
-            let id = &asked.id;
+            let id = &batch.id;
             let log = path.display();
             term::say(format!("batch {id}: process {} runs it and writes to {log}", process.id()));
-            return report(arguments, asked, Some(process.id()), Some(log.to_string()));
+            return report(arguments, batch, Some(process.id()), Some(log.to_string()));
         }
         if process.try_wait()?.is_some() {
             break;
@@ -90,13 +91,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch, asked: &BatchRequest
 
 fn report(
     arguments: &Batch,
-    asked: &BatchRequest,
+    batch: &BatchRequest,
     process: Option<u32>,
     log: Option<String>,
 ) -> Result<Exit> {
     if arguments.output == Output::Json {
-        let projects = asked.plan.projects.len();
-        document::print(DetachedDocument { batch: asked.id.clone(), projects, process, log })?;
+        let projects = batch.plan.projects.len();
+        document::print(DetachedDocument { batch: batch.id.clone(), projects, process, log })?;
     }
     Ok(Exit::Ok)
 }

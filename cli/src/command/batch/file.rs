@@ -81,11 +81,11 @@ pub(super) async fn read(path: &Path) -> Result<BatchRequest> {
             label.0
         )));
     }
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let directory = path.parent().unwrap_or(Path::new("."));
     let names = names(&file.projects).map_err(wrong)?;
     let (mut projects, mut problems) = (Vec::new(), Vec::new());
     for (row, name) in file.projects.iter().zip(&names) {
-        match entry(folder, row, name, &file, &names).await {
+        match entry(directory, row, name, &file, &names).await {
             Ok(entry) => projects.push(entry),
             Err(error) => problems.push(format!("project `{name}`: {error:#}")),
         }
@@ -116,16 +116,16 @@ fn names(rows: &[Row]) -> Result<Vec<FeatureId>, String> {
 }
 
 async fn entry(
-    folder: &Path,
+    directory: &Path,
     row: &Row,
     name: &FeatureId,
     file: &File,
     names: &[FeatureId],
 ) -> Result<Entry> {
-    let project = crate::command::run::checked(&folder.join(&row.dir)).await?;
+    let project = crate::command::run::checked(&directory.join(&row.dir)).await?;
     let mut settings = row.settings.clone();
     if let Some(env) = settings.get_mut("agent").and_then(|agent| agent.get_mut("env")) {
-        locate(folder, env)?;
+        locate(directory, env)?;
     }
     let mut overrides = Overrides::new(settings);
     if let Some(parallel) = row.parallel {
@@ -136,7 +136,7 @@ async fn entry(
     }
     if !row.env.is_empty() {
         let mut env = Value::Object(row.env.clone());
-        locate(folder, &mut env)?;
+        locate(directory, &mut env)?;
         overrides.set(["agent", "env"], env);
     }
     overrides.apply(Settings::default()).map_err(usage)?;
@@ -159,10 +159,10 @@ async fn entry(
 }
 
 /// Makes the paths of value files absolute, because they are read when a session starts.
-fn locate(folder: &Path, env: &mut Value) -> Result<()> {
+fn locate(directory: &Path, env: &mut Value) -> Result<()> {
     for source in env.as_object_mut().into_iter().flat_map(Map::values_mut) {
         if let Some(Value::String(file)) = source.get_mut("file") {
-            *file = std::path::absolute(folder.join(&*file))?.to_string_lossy().into_owned();
+            *file = std::path::absolute(directory.join(&*file))?.to_string_lossy().into_owned();
         }
     }
     Ok(())

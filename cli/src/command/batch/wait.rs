@@ -14,30 +14,34 @@ use super::junit::AllFacts;
 use super::settled::SettledBatch;
 use super::{BatchRequest, Changes, junit, submit};
 
-/// Submits a batch and waits for it; with the facts of its features for a report, if wanted.
-/// `None` if this process is asked to end.
+/// Submits a batch and waits for it; with the results of its features for a report, if
+/// `collect_results`. `None` if this process is requested to end.
 pub(super) async fn until_done(
     data_dir: &Path,
     limits: &AtOnce,
-    asked: &BatchRequest,
+    batch: &BatchRequest,
     changes: &mut Changes,
-    with_facts: bool,
+    collect_results: bool,
 ) -> Result<Option<(SettledBatch, AllFacts)>> {
     let facts = async |access: &Client, done: &SettledBatch| {
-        if with_facts { junit::facts(access, &done.standing).await } else { Ok(AllFacts::new()) }
+        if collect_results {
+            junit::facts(access, &done.standing).await
+        } else {
+            Ok(AllFacts::new())
+        }
     };
     let work = async |access: &Client, service: Option<&Service>| {
-        let submission = submit(access, asked).await?;
+        let submission = submit(access, batch).await?;
         let Some(service) = service else {
             term::say("another Longhaul process runs this log and the batch");
             owner::change_limits(access, limits).await?;
-            let done = watch(access, asked, &submission, changes).await?;
+            let done = watch(access, batch, &submission, changes).await?;
             let facts = facts(access, &done).await?;
             return Ok((done, facts));
         };
         let mut others = run::OwnerWork::of(service, access);
         loop {
-            let done = watch(access, asked, &submission, changes).await?;
+            let done = watch(access, batch, &submission, changes).await?;
             let facts = facts(access, &done).await?;
             if others.may_exit(&mut []).await? {
                 return Ok((done, facts));
@@ -50,11 +54,11 @@ pub(super) async fn until_done(
 
 async fn watch(
     access: &Client,
-    asked: &BatchRequest,
+    batch: &BatchRequest,
     submission: &str,
     changes: &mut Changes,
 ) -> Result<SettledBatch> {
-    let mut watch = access.watch(BatchStatus { batch: asked.id.clone(), all: false }).await?;
+    let mut watch = access.watch(BatchStatus { batch: batch.id.clone(), all: false }).await?;
     while let Some(standing) = next(&mut watch, access, changes).await? {
         for entry in &standing.view.plan.projects {
             let document = standing.projects.get(&entry.name);
@@ -68,14 +72,14 @@ async fn watch(
             if is_held {
                 term::say(format!(
                     "batch {} takes nothing in: it is paused, or cannot go on",
-                    asked.id
+                    batch.id
                 ));
             }
             changes.finish();
             return Ok(SettledBatch { standing, is_held });
         }
     }
-    anyhow::bail!("no process runs the batch {}", asked.id)
+    anyhow::bail!("no process runs the batch {}", batch.id)
 }
 
 /// The next status; the live display is drawn meanwhile.

@@ -23,9 +23,9 @@ pub(in crate::command) struct FeatureDocument<'a> {
     /// The id of the project.
     pub(super) project: &'a str,
     /// Its list entry.
-    pub(super) asked: &'a Feature,
-    /// Its status.
-    pub(super) stands: Option<&'a FeatureLine>,
+    pub(super) entry: &'a Feature,
+    /// Its state in the project.
+    pub(super) state: Option<&'a FeatureLine>,
 }
 
 /// The features that are ready.

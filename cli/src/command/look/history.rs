@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::terminal::{self, Terminal};
-use crate::arguments::Events;
+use crate::arguments::EventsOutput;
 use crate::arguments::look::History;
 use crate::document;
 use crate::exit::Exit;
@@ -47,7 +47,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
         for event in happened.events {
             from = event.position + 1;
             match arguments.output {
-                Events::Json => {
+                EventsOutput::Json => {
                     lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?);
                 }
                 _ => show(terminal, arguments, &event),
@@ -58,7 +58,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
         }
         let is_stopped = !happened.is_over && !happened.is_running;
         if !arguments.follow || happened.is_over || is_stopped || term::is_closed() {
-            if arguments.output == Events::Json {
+            if arguments.output == EventsOutput::Json {
                 document::print(HistoryDocument { run: name.text.clone(), events: lines })?;
             }
             if arguments.follow && is_stopped {
@@ -81,7 +81,7 @@ async fn next(
     name: &Name,
     from: Position,
 ) -> Result<HistoryPage> {
-    let lines = arguments.full || arguments.output != Events::Table;
+    let lines = arguments.full || arguments.output != EventsOutput::Table;
     let query = ShowHistory { name: name.clone(), from, lines };
     if !arguments.follow {
         return super::call(client, query).await;
@@ -101,7 +101,7 @@ async fn next(
 }
 
 fn show(terminal: Terminal, arguments: &History, event: &HistoryEntry) {
-    if arguments.output == Events::Jsonl {
+    if arguments.output == EventsOutput::Jsonl {
         term::print_data(event.line.as_deref().unwrap_or_default());
         return;
     }

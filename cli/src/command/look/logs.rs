@@ -22,7 +22,7 @@ use longhaul_workflows::session::SessionWorkflow;
 pub(in crate::command) use output::SessionOutput;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
-    let name = super::name(&arguments.one.run, &arguments.one.within.dir).await?;
+    let name = super::name(&arguments.one.run, &arguments.one.scope.dir).await?;
     let mut follower = Follower::begin(data_dir, name, arguments).await?;
     let mut last_shown = 0;
     loop {

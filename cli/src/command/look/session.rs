@@ -33,7 +33,7 @@ pub(super) async fn run(data_dir: &Path, session: Session) -> Result<Exit> {
 pub(in crate::command) async fn list(data_dir: &Path, arguments: &SessionList) -> Result<Exit> {
     let document = if let Some(client) = Client::reach(data_dir, term::notice).await? {
         let within = match &arguments.target {
-            Some(target) => Some(named::scope(target, &arguments.within.dir).await?),
+            Some(target) => Some(named::scope(target, &arguments.scope.dir).await?),
             None => None,
         };
         super::call(&client, ListSessions { within }).await?
@@ -63,7 +63,7 @@ pub(in crate::command) async fn list(data_dir: &Path, arguments: &SessionList) -
 }
 
 async fn handoff(data_dir: &Path, arguments: &OneHandoff) -> Result<Exit> {
-    let name = super::name(&arguments.one.id, &arguments.one.within.dir).await?;
+    let name = super::name(&arguments.one.id, &arguments.one.scope.dir).await?;
     let handoff = ask(data_dir, ShowHandoff(name)).await?;
     match arguments.output {
         Output::Json => document::print(&handoff)?,

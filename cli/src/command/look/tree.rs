@@ -17,8 +17,8 @@ use longhaul_server::views::Name;
 use longhaul_server::views::tree::Branch;
 
 pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
-    let Target { target, within } = &arguments.target;
-    let dir = target.as_deref().map_or(within.dir.as_path(), Path::new);
+    let Target { target, scope } = &arguments.target;
+    let dir = target.as_deref().map_or(scope.dir.as_path(), Path::new);
     let name = if dir.is_dir() {
         let never = || usage(format!("no project in {} has ever run", dir.display()));
         git::Checkout::containing(dir)
@@ -27,7 +27,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Tree) -> Result<Exit> {
         let project = Project::known_at(dir).await.ok_or_else(never)?;
         Name { text: project.id.to_string(), project: None, whole: false }
     } else {
-        super::name(&dir.to_string_lossy(), &within.dir).await?
+        super::name(&dir.to_string_lossy(), &scope.dir).await?
     };
     let document = super::ask(data_dir, longhaul_server::views::Tree(name)).await?;
     match arguments.output {

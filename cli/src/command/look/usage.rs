@@ -20,7 +20,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Usage) -> Result<Exit> {
     let by = arguments.by.into();
     let document = if let Some(client) = Client::reach(data_dir, term::notice).await? {
         let within = match &arguments.target {
-            Some(target) => Some(named::scope(target, &arguments.within.dir).await?),
+            Some(target) => Some(named::scope(target, &arguments.scope.dir).await?),
             None => None,
         };
         super::call(&client, ShowUsage { within, by }).await?

@@ -34,7 +34,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &Named) -> Result<Exit> {
 
 /// The explanation by the log, or by the list for a feature that is not in the log.
 async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
-    let Target { target, within } = &arguments.target;
+    let Target { target, scope } = &arguments.target;
     let client = Client::reach(data_dir, term::notice).await?;
     let is_dir = target.as_ref().is_none_or(|target| Path::new(target).is_dir());
     if is_dir && let Some(client) = &client {
@@ -46,11 +46,11 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
         }
     }
     let Some(target) = target else { return Err(crate::command::no_log(data_dir)) };
-    let name = super::name(target, &within.dir).await?;
+    let name = super::name(target, &scope.dir).await?;
     // A process that runs the project has read its list.
     let list = match &client {
         Some(Client::Remote(_)) => None,
-        _ => listed(&within.dir).await.map(|(_, features)| features),
+        _ => listed(&scope.dir).await.map(|(_, features)| features),
     };
     let why = Why { name, list };
     let (error, has_run) = match client {
@@ -60,7 +60,7 @@ async fn document(data_dir: &Path, arguments: &Named) -> Result<WhyDocument> {
             Err(error) => (error, true),
         },
     };
-    match of_list(target, &within.dir, has_run).await {
+    match of_list(target, &scope.dir, has_run).await {
         Some(document) if super::is_usage(&error) => Ok(document),
         _ => Err(error),
     }

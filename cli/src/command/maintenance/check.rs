@@ -33,15 +33,18 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Check) -> Result<Exit> {
         Err(error) if is_damaged(&error) => (check_at_rest(data_dir, repair).await?, false),
         Err(error) => return Err(error),
     };
-    let left = report.damages.iter().filter(|damage| !damage.mended).count();
+    let is_repaired = report.damages.iter().all(|damage| damage.repaired);
     match arguments.output {
         Output::Json => document::print(CheckDocument::of(&report))?,
         Output::Table => show(&report),
     }
-    if left > 0 || report.unused > 0 {
-        advise(&report, repair, in_use);
+    if report.unused > 0 {
+        say_unused(report.unused);
     }
-    Ok(if left == 0 { Exit::Ok } else { Exit::Operational })
+    if !is_repaired {
+        term::say(advice(repair, in_use && report.needs_rewrite));
+    }
+    Ok(if is_repaired { Exit::Ok } else { Exit::Operational })
 }
 
 fn is_damaged(error: &anyhow::Error) -> bool {
@@ -80,14 +83,14 @@ struct DamageLine {
     /// The repair.
     repair: String,
     /// Whether the repair was done.
-    mended: bool,
+    repaired: bool,
 }
 
 impl CheckDocument {
     fn of(report: &CheckReport) -> Self {
         let damage = |damage: &Damage| {
-            let Damage { record, what, repair, mended } = damage.clone();
-            DamageLine { record, what, repair, mended }
+            let Damage { record, what, repair, repaired } = damage.clone();
+            DamageLine { record, what, repair, repaired }
         };
         Self {
             runs: report.runs,
@@ -102,8 +105,8 @@ impl CheckDocument {
 }
 
 fn show(report: &CheckReport) {
-    for Damage { record, what, repair, mended } in &report.damages {
-        let word = if *mended { "done" } else { "repair" };
+    for Damage { record, what, repair, repaired } in &report.damages {
+        let word = if *repaired { "done" } else { "repair" };
         terminal::print(format!("{record}: {what}\n    {word}: {repair}"));
     }
     if let Some(kept) = &report.kept {
@@ -113,8 +116,8 @@ fn show(report: &CheckReport) {
         term::say(format!("moved into {}", file.display()));
     }
     let found = match report.damages.len() as u64 {
-        0 => "whole".to_owned(),
-        number => counted(number, "damage"),
+        0 => "no damage found".to_owned(),
+        number => counted(number, "damaged record"),
     };
     let looked_at = [
         counted(report.runs, "run"),
@@ -124,30 +127,20 @@ fn show(report: &CheckReport) {
     terminal::print(format!("{}: {found}", looked_at.join(", ")));
 }
 
+fn say_unused(count: u64) {
+    let files = counted(count, "payload file");
+    term::say(format!(
+        "{files} without a reference: no damage; `longhaul check --repair` removes them"
+    ));
+}
+
 /// The remedy for the remaining damage.
-fn advise(report: &CheckReport, repair: bool, in_use: bool) {
-    if report.unused > 0 {
-        let files = counted(report.unused, "payload file");
-        term::say(format!(
-            "{files} without a reference: no damage; `longhaul check --repair` removes them"
-        ));
-    }
-    match (report.damages.iter().any(|damage| !damage.mended), in_use && report.needs_rewrite) {
-        (false, _) => {}
-        (true, true) => {
-            term::say(
-                "end the process that runs this log (Ctrl-C or SIGTERM), then run `longhaul check --repair`",
-            );
-        }
-        (true, false) if repair => {
-            term::say(
-                "the rest is worked on now: run `longhaul check --repair` when the process that runs this log has ended",
-            );
-        }
-        (true, false) => {
-            term::say(
-                "`longhaul check --repair` does this and keeps the replaced files. A backup may hold more: `longhaul restore`",
-            );
-        }
+fn advice(repair: bool, needs_log_at_rest: bool) -> &'static str {
+    if needs_log_at_rest {
+        "the repair needs the log for itself: end the process that runs it (Ctrl-C or SIGTERM), then run `longhaul check --repair`"
+    } else if repair {
+        "the remaining damage is in records in use: run `longhaul check --repair` after the process that runs this log has ended"
+    } else {
+        "`longhaul check --repair` performs these repairs and keeps the replaced files. A backup may hold more: `longhaul restore`"
     }
 }

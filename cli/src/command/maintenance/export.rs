@@ -56,7 +56,7 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Export) -> Result<Exit> {
     let access = reach(data_dir).await?;
     let which = &arguments.which;
     let scope = match (&which.run, &which.project) {
-        (Some(run), _) => Scope::Run(named::run(&access, run, &arguments.within.dir).await?),
+        (Some(run), _) => Scope::Run(named::run(&access, run, &arguments.scope.dir).await?),
         (None, Some(project)) => below(&access, project).await?,
         (None, None) => Scope::All,
     };

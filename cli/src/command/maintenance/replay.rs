@@ -39,7 +39,7 @@ pub(crate) async fn run(data_dir: Option<&Path>, arguments: &Replay) -> Result<E
     for target in &arguments.targets {
         match of_files(target, &workflows)? {
             Some(found) => lines.extend(found),
-            None => lines.push(of_run(data_dir, target, &arguments.within.dir, &workflows).await?),
+            None => lines.push(of_run(data_dir, target, &arguments.scope.dir, &workflows).await?),
         }
     }
     let report = Report::of(lines);

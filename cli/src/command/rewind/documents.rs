@@ -14,7 +14,7 @@ pub(in crate::command) struct ForkDocument {
     /// The origin run.
     pub(super) origin: String,
     /// The requested position in the history of the origin.
-    pub(super) asked: u64,
+    pub(super) requested: u64,
     /// The last position that the fork took over: the end of a whole step.
     pub(super) position: u64,
     /// The first commit of its work tree; absent: it starts without earlier work.

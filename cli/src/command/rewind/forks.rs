@@ -14,11 +14,11 @@ use crate::command::{call, confirmed, named, reach, selection};
 use crate::document;
 use crate::exit::{self, Exit, usage};
 use crate::term;
-use longhaul_server::{Client, Fork, Forked, From};
+use longhaul_server::{Client, Fork, ForkPoint, Forked};
 
 /// The parts of a fork, apart from the run.
 pub(super) struct Order {
-    pub(super) from: From,
+    pub(super) from: ForkPoint,
     pub(super) note: Option<String>,
     pub(super) set: Vec<(String, String)>,
     pub(super) request: RequestedBy,
@@ -79,7 +79,7 @@ async fn selected(client: &Client, runs: &Runs, names: &[String]) -> Result<Vec<
     if runs.selection.filters.is_empty() {
         let mut found = Vec::new();
         for name in names {
-            found.push(named::run(client, name, &runs.within.dir).await?);
+            found.push(named::run(client, name, &runs.scope.dir).await?);
         }
         return Ok(found);
     }
@@ -93,10 +93,10 @@ async fn selected(client: &Client, runs: &Runs, names: &[String]) -> Result<Vec<
 }
 
 fn say(forked: &Forked, dry_run: bool) {
-    let Forked { run, origin, asked, position, commit, invalidates } = forked;
-    if position != asked {
+    let Forked { run, origin, requested, position, commit, invalidates } = forked;
+    if position != requested {
         term::say(format!(
-            "position {asked} is within a step: the run continues after {position}, the end of the step before"
+            "position {requested} is within a step: the run continues after {position}, the end of the step before"
         ));
     }
     let on = commit
@@ -127,7 +127,7 @@ fn print(
     let document = |forked: &Forked| ForkDocument {
         run: forked.run.to_string(),
         origin: forked.origin.to_string(),
-        asked: forked.asked,
+        requested: forked.requested,
         position: forked.position,
         commit: forked.commit.clone(),
         invalidates: forked.invalidates.clone(),

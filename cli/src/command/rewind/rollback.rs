@@ -42,7 +42,7 @@ pub(in crate::command) async fn rollback(data_dir: &Path, arguments: Rollback) -
     if targets.is_empty() {
         term::say("no project matches");
     }
-    let request = arguments.asked.request();
+    let request = arguments.request.request();
     let order = |target: &Target, dry_run: bool| RollBack {
         project: target.project.clone(),
         to: arguments.to.clone(),

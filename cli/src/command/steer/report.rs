@@ -39,7 +39,7 @@ impl<'a> OrderDocument<'a> {
     ) -> Self {
         let RequestedBy { by, why } = request;
         let line =
-            OrderLine { asked: run, run, result: OrderResult::Delivered, waits, reason: None };
+            OrderLine { target: run, run, result: OrderResult::Delivered, waits, reason: None };
         Self { order, by, why, dry_run: false, runs: vec![line] }
     }
 }
@@ -48,7 +48,7 @@ impl<'a> OrderDocument<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 struct OrderLine<'a> {
     /// The name as given; with a filter, the id.
-    asked: &'a str,
+    target: &'a str,
     /// The id of the run; for an unresolved name, the name.
     run: &'a str,
     /// The result.
@@ -80,7 +80,7 @@ enum OrderResult {
 /// The result for one name.
 pub(super) struct Line {
     /// The name as given.
-    pub(super) asked: String,
+    pub(super) target: String,
     /// The resolved run, if any.
     pub(super) run: Option<RunId>,
     pub(super) outcome: Outcome,
@@ -122,7 +122,7 @@ impl Line {
     }
 
     fn name(&self) -> &str {
-        self.run.as_ref().map_or(&self.asked, RunId::as_str)
+        self.run.as_ref().map_or(&self.target, RunId::as_str)
     }
 
     fn shown(&self, order: &Order) -> String {
@@ -150,7 +150,7 @@ impl Line {
             Outcome::Held(reason) => (OrderResult::Held, Some(reason)),
         };
         OrderLine {
-            asked: &self.asked,
+            target: &self.target,
             run: self.name(),
             result,
             waits: self.waits,
@@ -210,11 +210,11 @@ pub(super) fn exit(lines: &[Line]) -> Exit {
 
 pub(super) fn print(
     lines: &[Line],
-    tell: &OrderArguments,
+    arguments: &OrderArguments,
     order: &Order,
     request: &RequestedBy,
 ) -> Result<()> {
-    match tell.output {
+    match arguments.output {
         Output::Json => {
             let runs = lines.iter().map(Line::document).collect();
             let RequestedBy { by, why } = request;
@@ -222,7 +222,7 @@ pub(super) fn print(
                 order: order.verb(),
                 by,
                 why,
-                dry_run: tell.selection.dry_run,
+                dry_run: arguments.selection.dry_run,
                 runs,
             })?;
         }
@@ -234,7 +234,7 @@ pub(super) fn print(
                     term::say(line.shown(order));
                 }
             }
-            if lines.iter().any(Line::is_delivered) && !tell.selection.dry_run {
+            if lines.iter().any(Line::is_delivered) && !arguments.selection.dry_run {
                 let remarks = [order.remark().to_owned(), next(lines, order)];
                 let remarks: Vec<String> =
                     remarks.into_iter().filter(|remark| !remark.is_empty()).collect();

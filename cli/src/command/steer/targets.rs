@@ -15,7 +15,7 @@ use longhaul_server::{Client, Order};
 /// A named target.
 pub(super) struct Target {
     /// The name as given.
-    pub(super) asked: String,
+    pub(super) name: String,
     /// The run, or why the name does not resolve.
     pub(super) run: Result<RunId, String>,
 }
@@ -41,35 +41,39 @@ pub(in crate::command) fn read_names(named: &[String]) -> Result<Vec<String>> {
 pub(super) async fn find(
     access: &Client,
     names: &[String],
-    tell: &OrderArguments,
+    arguments: &OrderArguments,
     order: &Order,
 ) -> Result<Vec<Target>> {
-    if !tell.selection.filters.is_empty() {
-        return filtered(access, tell, order).await;
+    if !arguments.selection.filters.is_empty() {
+        return filtered(access, arguments, order).await;
     }
     let mut targets = Vec::new();
     for name in names {
-        targets.push(target(access, name, &tell.within.dir).await?);
+        targets.push(target(access, name, &arguments.scope.dir).await?);
     }
     Ok(targets)
 }
 
-async fn filtered(access: &Client, tell: &OrderArguments, order: &Order) -> Result<Vec<Target>> {
+async fn filtered(
+    access: &Client,
+    arguments: &OrderArguments,
+    order: &Order,
+) -> Result<Vec<Target>> {
     // A blocked feature is tried again.
     let reach = if *order == Order::Resume { Reach::All } else { Reach::Open };
-    let mut runs = selection::select(access, &tell.selection.filters, reach).await?;
+    let mut runs = selection::select(access, &arguments.selection.filters, reach).await?;
     runs.retain(|run| order.applies_to(run));
     if !matches!(order, Order::Signal { .. }) {
         runs = selection::without_covered(runs);
     }
     let runs = runs.into_iter().filter_map(|line| line.header.run);
-    Ok(runs.map(|run| Target { asked: run.to_string(), run: Ok(run) }).collect())
+    Ok(runs.map(|run| Target { name: run.to_string(), run: Ok(run) }).collect())
 }
 
 /// Resolves a name: a run, a feature of the project in `dir`, or the directory of a project.
 async fn target(access: &Client, name: &str, dir: &Path) -> Result<Target> {
     let run = named::run_or_dir(access, name, dir).await?;
-    Ok(Target { asked: name.to_owned(), run: run.map_err(|unknown| named::sentence(&unknown)) })
+    Ok(Target { name: name.to_owned(), run: run.map_err(|unknown| named::sentence(&unknown)) })
 }
 
 /// Asks for confirmation of several runs; refuses without a terminal.

@@ -5,7 +5,7 @@ use longhaul_engine::RunId;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 use longhaul_server::views::GraphDocument;
 use longhaul_server::views::list::RunLine;
-use longhaul_server::{From, Order, RewindPoint};
+use longhaul_server::{ForkPoint, Order, RewindPoint};
 
 use super::feed::{Pane, ScreenQuery, Update};
 use crate::command::look::{DagRow, dag_rows};
@@ -21,7 +21,7 @@ pub(super) enum Action {
     Steer(RunId, Order),
     /// Lists the steps from which a run can be forked.
     ListSteps(RunId),
-    Fork(RunId, From),
+    Fork(RunId, ForkPoint),
 }
 
 /// A window over the screen.

@@ -6,7 +6,7 @@ use longhaul_engine::RunId;
 use longhaul_server::status::{Counts, FeatureLine, ProjectState, StatusDocument};
 use longhaul_server::views::GraphDocument;
 use longhaul_server::views::graph::Node;
-use longhaul_server::{From, Order};
+use longhaul_server::{ForkPoint, Order};
 use longhaul_workflows::projection::State;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -134,7 +134,7 @@ fn a_fork_starts_from_a_chosen_step() {
     assert!(matches!(&screen.popup, Some(Popup::Choice { of: Choice::Step(_), .. })));
     assert!(shown(&screen, 80, 24).contains("before the first step"));
     let chosen = screen.press(KeyEvent::from(KeyCode::Enter));
-    assert_eq!(chosen, Some(Action::Fork(run("shop/parser/1"), From::Start)));
+    assert_eq!(chosen, Some(Action::Fork(run("shop/parser/1"), ForkPoint::Start)));
     assert!(screen.popup.is_none());
     press(&mut screen, '?');
     assert!(shown(&screen, 80, 24).contains("quit; the projects continue"));

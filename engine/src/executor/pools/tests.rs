@@ -166,13 +166,13 @@ proptest! {
 }
 
 /// Two agents, one tree ahead, and one check.
-fn fed(patience: Duration) -> Pools {
+fn fed(expiry: Duration) -> Pools {
     let sizes = [("agents".to_owned(), 2), ("checks".to_owned(), 1)];
     let prefetch = Prefetch {
         pool: "trees".into(),
         feeds: "agents".into(),
         ahead: 1,
-        patience,
+        expiry,
         then: "checks".into(),
     };
     Pools::new(&sizes, &[prefetch])
@@ -205,15 +205,15 @@ async fn trees_are_opened_for_free_agents_and_one_more() {
 
 #[tokio::test]
 async fn a_prepared_run_that_waits_for_something_else_does_not_count_for_long() {
-    let patience = Duration::from_millis(50);
-    let pools = fed(patience);
+    let expiry = Duration::from_millis(50);
+    let pools = fed(expiry);
     let runs: Vec<RunId> = (0..4).map(|number| run(&format!("p{number}"))).collect();
     for run in &runs[..3] {
         assert!(poll(enter(&pools, "trees", 0, run).as_mut()).is_some());
     }
     let begun = Instant::now();
     assert!(enter(&pools, "trees", 0, &runs[3]).await.is_some());
-    assert!(begun.elapsed() >= patience, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= expiry, "{:?}", begun.elapsed());
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, Status, StoreError, Summary};
 use longhaul_workflows::contracts::Usage;
-use longhaul_workflows::projection::{SessionState, SessionView};
+use longhaul_workflows::projection::{SessionCondition, SessionState, SessionView};
 use longhaul_workflows::session::{SessionPhase, SessionProgress, SessionWorkflow};
 use longhaul_workflows::settings::Driver;
 use schemars::JsonSchema;
@@ -77,20 +77,20 @@ impl SessionLine {
     /// A session of the built-in agent, from its published progress; `None`: its history tells
     /// more.
     fn of_progress(run: &RunId, summary: &Summary, progress: &SessionProgress) -> Option<Self> {
-        let (state, failure) = match (&summary.status, &progress.ending) {
-            (Status::Completed, ending) => SessionState::after(ending.as_ref()?),
-            (Status::Failed(reason), _) => (SessionState::Failed, Some(reason.clone())),
-            (Status::Cancelled, _) => (SessionState::Interrupted, None),
-            _ => (SessionState::Working, None),
+        let condition = match (&summary.status, &progress.ending) {
+            (Status::Completed, ending) => SessionCondition::of(ending.as_ref()?),
+            (Status::Failed(reason), _) => SessionCondition::failed(reason),
+            (Status::Cancelled, _) => SessionState::Interrupted.without_failure(),
+            _ => SessionState::Working.without_failure(),
         };
-        let mut line = Self::new(run, summary, Driver::Api, (state, failure));
+        let mut line = Self::new(run, summary, Driver::Api, condition);
         line.take_progress(progress);
         Some(line)
     }
 
     /// The session of a run.
     pub(super) fn of(run: &RunId, summary: &Summary, view: &SessionView) -> Self {
-        let mut line = Self::new(run, summary, view.driver(), view.state());
+        let mut line = Self::new(run, summary, view.driver(), view.condition());
         if view.driver() == Driver::Api {
             line.take_progress(&view.progress);
         } else if let Some(stated) = view.uses.last() {
@@ -102,12 +102,8 @@ impl SessionLine {
         line
     }
 
-    fn new(
-        run: &RunId,
-        summary: &Summary,
-        driver: Driver,
-        (state, failure): (SessionState, Option<String>),
-    ) -> Self {
+    fn new(run: &RunId, summary: &Summary, driver: Driver, condition: SessionCondition) -> Self {
+        let SessionCondition { state, failure } = condition;
         let (project, feature) = project_and_feature(run, summary);
         Self {
             id: run.to_string(),

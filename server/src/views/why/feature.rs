@@ -151,7 +151,8 @@ fn root(view: &ProjectView) -> &str {
 
 /// Why a ready feature has not started.
 fn why_workable(feature: &FeatureId, view: &ProjectView) -> Reason {
-    let running = view.in_state(State::Running);
+    let running: Vec<String> =
+        view.in_state(State::Running).iter().map(ToString::to_string).collect();
     let limit = view.summary.as_ref().map_or(usize::MAX, |summary| summary.parallel);
     if running.len() < limit {
         return Reason::of(
@@ -178,7 +179,7 @@ fn dependencies(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec
         let Some(&known) = listed.get(last) else { continue };
         let state = view.state_of(known);
         if chain.len() > 1 && state != State::Waiting {
-            reasons.push(dependency(project, &chain, (last, state), view));
+            reasons.push(dependency(project, &chain, state, view));
             continue;
         }
         for next in view.missing_of(known) {
@@ -190,12 +191,9 @@ fn dependencies(project: &RunId, feature: &FeatureId, view: &ProjectView) -> Vec
     reasons
 }
 
-fn dependency(
-    project: &RunId,
-    chain: &[&FeatureId],
-    (last, state): (&FeatureId, State),
-    view: &ProjectView,
-) -> Reason {
+/// The feature at the end of a chain of dependencies, and its state.
+fn dependency(project: &RunId, chain: &[&FeatureId], state: State, view: &ProjectView) -> Reason {
+    let last = chain[chain.len() - 1];
     let chain: Vec<String> = chain.iter().map(ToString::to_string).collect();
     let through = match &chain[1..chain.len() - 1] {
         [] => String::new(),

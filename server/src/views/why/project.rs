@@ -13,7 +13,7 @@ use crate::status::{Counts, FeatureLine, StatusDocument};
 /// The obstacles of a project as a whole.
 pub(super) fn obstacles(view: &ProjectView, project: &RunId) -> Vec<Reason> {
     let Some(summary) = &view.summary else { return Vec::new() };
-    let back = view.rolled_back().map(|rollback| rollback.asked.to.as_str());
+    let back = view.rolled_back().map(|view| view.rollback.to.as_str());
     let halted = |request| Reason::halted(request, &summary.root, back);
     let mut reasons: Vec<Reason> = summary.halted.iter().map(halted).collect();
     if let Some(problem) = &summary.problem {

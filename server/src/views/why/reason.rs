@@ -67,8 +67,8 @@ impl Reason {
     pub(super) fn parked(run: &RunId, effect: &UnknownEffect) -> Self {
         let settle = format!(
             "{} or {} says what became of it",
-            advice::command(["reconcile", run.as_str(), "--landed"]),
-            advice::command(["reconcile", run.as_str(), "--not-landed"]),
+            advice::command(["reconcile", run.as_str(), "--happened"]),
+            advice::command(["reconcile", run.as_str(), "--not-happened"]),
         );
         Self::of(Kind::Parked, format!("The run is parked: {effect}.")).with_remedy(settle)
     }

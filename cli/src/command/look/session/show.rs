@@ -16,7 +16,7 @@ use longhaul_server::views::{SessionDocument, ShowSession};
 use longhaul_workflows::contracts::Usage;
 
 pub(super) async fn run(data_dir: &Path, arguments: &OneSession) -> Result<Exit> {
-    let name = name(&arguments.one.id, &arguments.one.within.dir).await?;
+    let name = name(&arguments.one.id, &arguments.one.scope.dir).await?;
     let document = ask(data_dir, ShowSession(name)).await?;
     match arguments.output {
         Output::Json => document::print(&document)?,

@@ -7,7 +7,7 @@ use longhaul_engine::RunId;
 
 use super::super::transcript::{SHOWN, text};
 use super::super::{ask, logs, name};
-use crate::arguments::Events;
+use crate::arguments::TranscriptOutput;
 use crate::arguments::session::SessionTranscript;
 use crate::document;
 use crate::exit::Exit;
@@ -16,9 +16,9 @@ use longhaul_server::views::session::transcript::Transcript;
 use longhaul_workflows::settings::Driver;
 
 pub(super) async fn run(data_dir: &Path, arguments: &SessionTranscript) -> Result<Exit> {
-    let name = name(&arguments.one.id, &arguments.one.within.dir).await?;
+    let name = name(&arguments.one.id, &arguments.one.scope.dir).await?;
     let transcript = ask(data_dir, Transcript { name, from: 0 }).await?;
-    if transcript.entries.is_empty() && arguments.output != Events::Json {
+    if transcript.entries.is_empty() && arguments.output != TranscriptOutput::Json {
         if transcript.driver != Driver::Api {
             let session = RunId::new(transcript.session)?;
             return logs::show(data_dir, &session).await.map(|()| Exit::Ok);
@@ -26,13 +26,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &SessionTranscript) -> Resul
         term::say(format!("{} has no conversation yet", transcript.session));
     }
     match arguments.output {
-        Events::Json => document::print(&transcript)?,
-        Events::Jsonl => {
+        TranscriptOutput::Json => document::print(&transcript)?,
+        TranscriptOutput::Jsonl => {
             for entry in &transcript.entries {
                 document::print_line(entry)?;
             }
         }
-        Events::Table => {
+        TranscriptOutput::Table => {
             let shown = if arguments.full { usize::MAX } else { SHOWN };
             for entry in &transcript.entries {
                 term::print(text(entry, shown).trim_end_matches('\n'));

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_activities::git::{self, LockFile};
+use longhaul_activities::git::{self, LockFile, MissingObjects};
 use longhaul_activities::mcp;
 use longhaul_activities::process::Holder;
-use longhaul_activities::session::{preflight, settings_problem};
+use longhaul_activities::session::{Obstacle, preflight, settings_problem};
 use longhaul_workflows::settings::{AgentSettings, Driver};
 
 use super::Finding;
@@ -48,9 +48,8 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
 /// Objects that a run fetches before it begins.
 async fn partial_clone(root: &Path) -> Option<Finding> {
     let target = longhaul_activities::project::load(root).await.ok()?.target;
-    let (missing, remote) = git::missing_objects(root, &target).await.ok()??;
-    let what =
-        format!("{missing} objects of the files of `{target}` are not in this partial clone");
+    let MissingObjects { count, remote } = git::missing_objects(root, &target).await.ok()??;
+    let what = format!("{count} objects of the files of `{target}` are not in this partial clone");
     let advice = format!("`longhaul run` fetches them from `{remote}`, which must be reachable");
     Some(Finding::warning("partial clone", what, advice))
 }
@@ -88,7 +87,8 @@ async fn known_root(data_dir: &Path, project: &Project) -> Option<String> {
 async fn checkout(root: &Path) -> Vec<Finding> {
     let Ok(loaded) = longhaul_activities::project::load(root).await else { return Vec::new() };
     let notes = git::preflight(root, &loaded).await.unwrap_or_default();
-    notes.into_iter().map(|(what, advice)| Finding::warning("checkout", what, advice)).collect()
+    let finding = |note: Obstacle| Finding::warning("checkout", note.problem, note.advice);
+    notes.into_iter().map(finding).collect()
 }
 
 async fn settings(root: &Path) -> Vec<Finding> {

@@ -1,6 +1,6 @@
-//! An engine outside of the engine crate: workflows and handlers need the port, the registries and
-//! an attempt, and nothing of the embedded engine. It has no log; a distributed engine would
-//! journal the calls of the port instead.
+//! An engine outside of the engine crate: workflows and handlers need a `Context`, the registries
+//! and an attempt, and nothing of the embedded engine. It has no log; a distributed engine would
+//! journal the commands instead.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,7 +64,7 @@ async fn work(handlers: Handlers, mut calls: mpsc::UnboundedReceiver<Dispatch>) 
                     run: run.clone(),
                     slot,
                     number,
-                    progress: None,
+                    last_progress: None,
                     worker: Arc::new(Remote),
                 };
                 match handler.perform(&call.input, &attempt).await {
@@ -117,10 +117,11 @@ impl Outside {
         let workflow = self.workflows.find(workflow).expect("every workflow is registered");
         let engine = self.clone();
         tokio::spawn(async move {
-            let mut port = Port { engine: engine.clone(), run: run.clone(), commands: 0 };
+            let mut context =
+                ForeignContext { engine: engine.clone(), run: run.clone(), commands: 0 };
             let mut input = input;
             let outcome = loop {
-                match workflow.run(&mut port, input).await {
+                match workflow.run(&mut context, input).await {
                     Ok(Ending::ContinueAsNew(next)) => input = next,
                     Ok(Ending::Complete(output)) => break Outcome::Completed(output),
                     Err(Stop::Failed(failure)) => break Outcome::Failed(failure),
@@ -183,14 +184,14 @@ impl Client for Outside {
     }
 }
 
-/// The port of one run.
-struct Port {
+/// The context of one run.
+struct ForeignContext {
     engine: Outside,
     run: RunId,
     commands: u32,
 }
 
-impl Port {
+impl ForeignContext {
     fn take(&self, filter: &Filter) -> Option<Received> {
         let mut runs = self.engine.runs();
         let mailbox = &mut runs.get_mut(&self.run)?.mailbox;
@@ -200,7 +201,7 @@ impl Port {
 }
 
 #[async_trait]
-impl Context for Port {
+impl Context for ForeignContext {
     fn run(&self) -> &RunId {
         &self.run
     }

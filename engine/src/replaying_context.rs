@@ -1,5 +1,5 @@
-//! The port over a history: every verb of [`Context`] returns its recorded answer, or is performed
-//! by its host. Execution and verification share this code.
+//! The replaying implementation of [`Context`]: each command returns its recorded answer, or is
+//! performed by its host. Execution and verification share this code.
 
 use std::time::Duration;
 
@@ -8,6 +8,10 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::activity::Call;
+use crate::command::{
+    Calls, Command, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep,
+    StartChild, TryReceive,
+};
 use crate::context::{Child, Context, Filter, Received, Stop};
 use crate::diverged::Diverged;
 use crate::failure::Failure;
@@ -15,23 +19,19 @@ use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::replay::{Replay, Step};
 use crate::store::StoreError;
-use crate::verb::{
-    Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep, StartChild,
-    TryReceive, Verb,
-};
 
-/// Performs a verb that has no recorded answer.
-pub(crate) trait Performer<V: Verb> {
+/// Performs a command that has no recorded answer.
+pub(crate) trait Performer<C: Command> {
     /// Performs the command with this number, from where its record ends.
     fn perform(
         &mut self,
         number: u32,
-        verb: V,
-        progress: Option<V::Progress>,
-    ) -> impl Future<Output = Result<V::Answer, Stop>> + Send;
+        command: C,
+        progress: Option<C::Progress>,
+    ) -> impl Future<Output = Result<C::Answer, Stop>> + Send;
 }
 
-/// The state and hooks that the verbs of the port need.
+/// The state and hooks that the commands need.
 pub(crate) trait Host: Send {
     fn run(&self) -> &RunId;
 
@@ -46,8 +46,8 @@ pub(crate) trait Host: Send {
     fn diverged(&mut self, diverged: Box<Diverged>) -> Stop;
 }
 
-/// A host that can perform every verb.
-pub(crate) trait Verbs:
+/// A host that can perform every command.
+pub(crate) trait CommandHost:
     Host
     + Performer<Calls>
     + Performer<StartChild>
@@ -63,21 +63,21 @@ pub(crate) trait Verbs:
 }
 
 /// The recorded answer of a command, or its performance.
-async fn command<V: Verb, H: Host + Performer<V>>(
+async fn answer<C: Command, H: Host + Performer<C>>(
     host: &mut H,
-    verb: V,
-) -> Result<V::Answer, Stop> {
+    command: C,
+) -> Result<C::Answer, Stop> {
     host.admit().await?;
-    match host.replay_mut().step(&verb) {
+    match host.replay_mut().step(&command) {
         Ok(Step::Recorded(answer)) => Ok(answer),
         Ok(Step::Cancelled) => Err(Stop::Cancelled),
-        Ok(Step::Perform { number, progress }) => host.perform(number, verb, progress).await,
+        Ok(Step::Perform { number, progress }) => host.perform(number, command, progress).await,
         Err(diverged) => Err(host.diverged(diverged)),
     }
 }
 
 #[async_trait]
-impl<H: Verbs> Context for H {
+impl<H: CommandHost> Context for H {
     fn run(&self) -> &RunId {
         Host::run(self)
     }
@@ -90,7 +90,7 @@ impl<H: Verbs> Context for H {
         match calls.len() {
             // An empty group would record nothing.
             0 => Ok(Vec::new()),
-            1..=Slot::MAX_CALLS => command(self, Calls(calls)).await,
+            1..=Slot::MAX_CALLS => answer(self, Calls(calls)).await,
             count => {
                 Err(StoreError::Unusable(format!("{count} calls in one command; split them up"))
                     .into())
@@ -99,7 +99,7 @@ impl<H: Verbs> Context for H {
     }
 
     async fn start(&mut self, child: Child) -> Result<(), Stop> {
-        command(self, StartChild(child)).await
+        answer(self, StartChild(child)).await
     }
 
     async fn receive(
@@ -107,27 +107,27 @@ impl<H: Verbs> Context for H {
         filter: &Filter,
         timeout: Option<Duration>,
     ) -> Result<Option<Received>, Stop> {
-        command(self, Receive { filter: filter.clone(), timeout }).await
+        answer(self, Receive { filter: filter.clone(), timeout }).await
     }
 
     async fn try_receive(&mut self, filter: &Filter) -> Result<Option<Received>, Stop> {
-        command(self, TryReceive { filter: filter.clone() }).await
+        answer(self, TryReceive { filter: filter.clone() }).await
     }
 
     async fn send(&mut self, to: RunId, name: &str, payload: Payload) -> Result<(), Stop> {
-        command(self, SendSignal { to, name: name.into(), payload }).await
+        answer(self, SendSignal { to, name: name.into(), payload }).await
     }
 
     async fn sleep(&mut self, duration: Duration) -> Result<(), Stop> {
-        command(self, Sleep(duration)).await
+        answer(self, Sleep(duration)).await
     }
 
     async fn now(&mut self) -> Result<DateTime<Utc>, Stop> {
-        command(self, ReadClock).await
+        answer(self, ReadClock).await
     }
 
     async fn uuid(&mut self) -> Result<Uuid, Stop> {
-        command(self, DrawUuid).await
+        answer(self, DrawUuid).await
     }
 
     async fn version(&mut self, change: &str, latest: u32) -> Result<u32, Stop> {
@@ -135,12 +135,12 @@ impl<H: Verbs> Context for H {
         if let Some(known) = self.replay_mut().known_version(&mark) {
             return Ok(known);
         }
-        let version = command(self, mark).await?;
+        let version = answer(self, mark).await?;
         self.replay_mut().marked(change, version);
         Ok(version)
     }
 
     async fn publish(&mut self, key: &str, value: Payload) -> Result<(), Stop> {
-        command(self, Publish { key: key.into(), value }).await
+        answer(self, Publish { key: key.into(), value }).await
     }
 }

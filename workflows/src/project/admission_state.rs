@@ -15,7 +15,7 @@ use super::repair::Repair;
 
 /// The admission state: slots, open requests, and the reasons for waiting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Admissions {
+pub(super) struct AdmissionState {
     /// Open requests, oldest first.
     pub(super) waiting: VecDeque<OpenRequest>,
     /// The features with a slot: at most `[project] parallel`.
@@ -46,7 +46,7 @@ pub(super) struct OpenRequest {
     pub(super) moves: u64,
 }
 
-impl Admissions {
+impl AdmissionState {
     /// The run of a feature is over, or is replaced.
     pub(super) fn leave(&mut self, feature: &FeatureId) {
         self.waiting.retain(|waiting| waiting.feature != *feature);

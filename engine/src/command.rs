@@ -1,8 +1,8 @@
-//! The verbs of the port as data: their fields, the parsing of their recorded events, and their
-//! digests.
+//! The commands of [`Context`](crate::context::Context) as data: their fields, the parsing of their
+//! recorded events, and their digests.
 //!
-//! A verb has its own answer type, so an impossible answer cannot be expressed. Durations are not
-//! compared: a history holds the end time of a wait, and a later release may wait longer.
+//! A command has its own answer type, so an impossible answer cannot be expressed. Durations are
+//! not compared: a history holds the end time of a wait, and a later release may wait longer.
 
 mod calls;
 
@@ -20,7 +20,7 @@ use crate::payload::Payload;
 pub(crate) use calls::{CallState, Calls};
 
 /// A command of a workflow.
-pub(crate) trait Verb: Send + Sync + Sized {
+pub(crate) trait Command: Send + Sync + Sized {
     /// The name that enters the digest.
     const NAME: &'static str;
     /// The answer of a complete record.
@@ -53,11 +53,11 @@ pub(crate) trait Verb: Send + Sync + Sized {
 }
 
 /// The record of a command in a history.
-pub(crate) enum Record<V: Verb> {
+pub(crate) enum Record<C: Command> {
     /// It has begun.
-    UnderWay(V::Progress),
+    UnderWay(C::Progress),
     /// It has its answer.
-    Complete(V::Answer),
+    Complete(C::Answer),
 }
 
 /// The canonical encoding of a command: each field is prefixed with its length, so that no two
@@ -139,7 +139,7 @@ pub(crate) struct MarkVersion {
     pub(crate) latest: u32,
 }
 
-impl Verb for StartChild {
+impl Command for StartChild {
     const NAME: &'static str = "start";
     type Answer = ();
     type Progress = ();
@@ -165,7 +165,7 @@ impl Verb for StartChild {
     }
 }
 
-impl Verb for Receive {
+impl Command for Receive {
     const NAME: &'static str = "receive";
     type Answer = Option<Received>;
     type Progress = Option<DateTime<Utc>>;
@@ -190,7 +190,7 @@ impl Verb for Receive {
     }
 }
 
-impl Verb for TryReceive {
+impl Command for TryReceive {
     const NAME: &'static str = "try_receive";
     type Answer = Option<Received>;
     type Progress = ();
@@ -208,7 +208,7 @@ impl Verb for TryReceive {
     }
 }
 
-impl Verb for SendSignal {
+impl Command for SendSignal {
     const NAME: &'static str = "send";
     type Answer = ();
     type Progress = ();
@@ -234,7 +234,7 @@ impl Verb for SendSignal {
     }
 }
 
-impl Verb for Sleep {
+impl Command for Sleep {
     const NAME: &'static str = "sleep";
     type Answer = ();
     type Progress = DateTime<Utc>;
@@ -257,7 +257,7 @@ impl Verb for Sleep {
     }
 }
 
-impl Verb for ReadClock {
+impl Command for ReadClock {
     const NAME: &'static str = "now";
     type Answer = DateTime<Utc>;
     type Progress = ();
@@ -273,7 +273,7 @@ impl Verb for ReadClock {
     }
 }
 
-impl Verb for DrawUuid {
+impl Command for DrawUuid {
     const NAME: &'static str = "uuid";
     type Answer = Uuid;
     type Progress = ();
@@ -292,7 +292,7 @@ impl Verb for DrawUuid {
     }
 }
 
-impl Verb for Publish {
+impl Command for Publish {
     const NAME: &'static str = "publish";
     type Answer = ();
     type Progress = ();
@@ -313,7 +313,7 @@ impl Verb for Publish {
     }
 }
 
-impl Verb for MarkVersion {
+impl Command for MarkVersion {
     const NAME: &'static str = "version";
     type Answer = u32;
     type Progress = ();
@@ -337,7 +337,7 @@ impl Verb for MarkVersion {
 }
 
 /// A received message, or none. `None`: another event, or a message that the filter does not take.
-fn received(kind: &EventKind, filter: &Filter) -> Option<<Receive as Verb>::Answer> {
+fn received(kind: &EventKind, filter: &Filter) -> Option<<Receive as Command>::Answer> {
     match kind {
         EventKind::MessageReceived { message: None, .. } => Some(None),
         EventKind::MessageReceived { message: Some(message), .. } => {
@@ -347,11 +347,11 @@ fn received(kind: &EventKind, filter: &Filter) -> Option<<Receive as Verb>::Answ
     }
 }
 
-/// The record of a verb that is one event.
-fn single<V: Verb>(
+/// The record of a command that is one event.
+fn single<C: Command>(
     events: Vec<Event>,
-    answer: impl FnOnce(&Event) -> Option<V::Answer>,
-) -> Result<Record<V>, Box<Event>> {
+    answer: impl FnOnce(&Event) -> Option<C::Answer>,
+) -> Result<Record<C>, Box<Event>> {
     let mut events = events.into_iter();
     // A group always has at least one event.
     let event = events.next().expect("a recorded command has an event");
@@ -362,13 +362,13 @@ fn single<V: Verb>(
     }
 }
 
-/// The record of a verb that may wait: an optional event when the wait begins, and one with the
+/// The record of a command that may wait: an optional event when the wait begins, and one with the
 /// answer.
-fn begun_then<V: Verb>(
+fn begun_then<C: Command>(
     events: Vec<Event>,
-    begun: impl Fn(&EventKind) -> Option<V::Progress>,
-    answer: impl Fn(&EventKind) -> Option<V::Answer>,
-) -> Result<Record<V>, Box<Event>> {
+    begun: impl Fn(&EventKind) -> Option<C::Progress>,
+    answer: impl Fn(&EventKind) -> Option<C::Answer>,
+) -> Result<Record<C>, Box<Event>> {
     let mut record = None;
     for event in events {
         record = Some(match (&record, begun(&event.kind), answer(&event.kind)) {

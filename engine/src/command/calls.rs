@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Encoder, Record, Verb};
+use super::{Command, Encoder, Record};
 use crate::activity::Call;
 use crate::describe;
 use crate::event::{Event, EventKind};
@@ -44,7 +44,7 @@ impl CallState {
                 self.record_failure(attempt, failure, retry_at);
             }
             EventKind::ActivityCompleted { output, .. } => self.result = Some(Ok(output)),
-            EventKind::RunReconciled { landed, .. } => self.unknown = landed,
+            EventKind::RunReconciled { happened, .. } => self.unknown = happened,
             _ => {}
         }
     }
@@ -102,7 +102,7 @@ impl Calls {
     }
 }
 
-impl Verb for Calls {
+impl Command for Calls {
     const NAME: &'static str = "call";
     type Answer = Vec<Result<Payload, Failure>>;
     type Progress = Vec<CallState>;

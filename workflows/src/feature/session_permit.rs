@@ -7,13 +7,13 @@ use crate::contracts::{SessionEnding, SessionReport};
 use crate::prompt;
 
 use super::Work;
-use super::messages::SessionEnded;
-use super::messages::SessionPermit;
-use super::messages::SessionRequest;
-use super::messages::SessionResult;
+use super::messages::{SessionEnded, SessionPermit, SessionRequest, SessionResult};
 
 /// Requests a session and waits for the answer.
-pub(super) async fn ask(context: &mut dyn Context, work: &mut Work) -> Result<SessionPermit, Stop> {
+pub(super) async fn request(
+    context: &mut dyn Context,
+    work: &mut Work,
+) -> Result<SessionPermit, Stop> {
     let project = work.project_run()?;
     context.signal(project.clone(), SessionRequest::SIGNAL, &work.request()).await?;
     let filter = Work::notes_and(SessionPermit::SIGNAL);
