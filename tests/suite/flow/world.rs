@@ -291,21 +291,7 @@ impl World {
             ))
             .with::<OpenWorktree>(self.does::<OpenWorktree, _, _>(
                 |input: &OpenInput| input.feature.to_string(),
-                |state, input, _| {
-                    let target = state.target.clone();
-                    let head =
-                        state.branches.entry(input.feature.to_string()).or_insert(target).clone();
-                    let path = format!("/w/{}", input.feature);
-                    let has_work = !state.words(&head).is_subset(&state.words(&state.target));
-                    Ok(Worktree {
-                        path,
-                        branch: String::new(),
-                        head,
-                        rescued: None,
-                        has_work,
-                        landed: None,
-                    })
-                },
+                |state, input, _| Ok(open(state, input)),
             ))
             .with::<RefreshWorktree>(self.does::<RefreshWorktree, _, _>(
                 |input: &RefreshInput| input.feature.to_string(),
@@ -389,6 +375,14 @@ impl World {
                 },
             ))
     }
+}
+
+fn open(state: &mut State, input: &OpenInput) -> Worktree {
+    let target = state.target.clone();
+    let head = state.branches.entry(input.feature.to_string()).or_insert(target).clone();
+    let path = format!("/w/{}", input.feature);
+    let has_work = !state.words(&head).is_subset(&state.words(&state.target));
+    Worktree { path, branch: String::new(), head, rescued: None, has_work, landed: None }
 }
 
 /// A check of a merged result is called `feature merged`.

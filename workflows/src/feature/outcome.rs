@@ -23,6 +23,7 @@ pub(super) struct Landing {
 
 /// Input of the feature workflow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub struct FeatureInput {
     /// The project.
     pub project: ProjectRef,
