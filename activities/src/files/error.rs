@@ -52,7 +52,12 @@ pub enum FilesError {
 impl FilesError {
     /// Maps an I/O error of an operation on a file.
     pub(super) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self::File { doing, path: path.to_owned(), reason: error.to_string() }
+        move |error| {
+            let text = error.to_string();
+            // A temporary file has another name each time; a report that changes is repeated.
+            let reason = text.split(" at path \"").next().unwrap_or(&text).to_owned();
+            Self::File { doing, path: path.to_owned(), reason }
+        }
     }
 }
 
