@@ -47,9 +47,9 @@ pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use driven::{AgentFacts, AgentOutcome, AgentProgress, WindowUse};
 pub use feedback::{Feedback, Problem, TargetConflict};
 pub use git::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
-    MergeInput, Merged, OpenInput, OpenWorktree, PassMark, RefreshConflict, RefreshInput,
-    RefreshWorktree, Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, LeftOut,
+    MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, PassMark, RefreshConflict,
+    RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
 };
 pub use model::{
     Block, CallModel, McpTool, Message, ModelAnswer, ModelCall, ModelStop, ToolCall, ToolSpec,
