@@ -66,7 +66,7 @@ pub(super) async fn too_large(
     let found: Vec<TooLarge> = tokio::task::spawn_blocking(find).await.map_err(|error| {
         Failure::retryable(format!("the search for large files ended: {error}"))
     })?;
-    let (rules, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|file| file.is_rules());
+    let (rules, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(TooLarge::is_rules);
     for file in &rules {
         files::remove(&top.join(files::path_of(&file.path)))?;
     }
