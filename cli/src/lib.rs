@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod document;
 mod exit;
+mod interrupts;
 mod live;
 mod place;
 mod status_text;
@@ -57,9 +58,10 @@ pub fn main() -> ExitCode {
             return term::report(&anyhow::Error::from(error).context("cannot start the runtime"));
         }
     };
-    let exit = match runtime.block_on(command::run(arguments)) {
-        Ok(exit) => term::ending(exit.into()),
-        Err(error) => term::report(&error),
+    let exit = match runtime.block_on(interrupts::until_interrupted(command::run(arguments))) {
+        Ok(Ok(exit)) => term::ending(exit.into()),
+        Ok(Err(error)) => term::report(&error),
+        Err(code) => code.into(),
     };
     // Do not wait for tasks that still run when the command has finished.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));

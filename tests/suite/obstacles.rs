@@ -43,6 +43,39 @@ fn something_else_in_the_place_of_the_progress_file_is_shown_and_in_no_features_
 }
 
 #[test]
+fn a_pipe_that_git_waits_at_is_named_at_once() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let file = world.project.root().join(".gitattributes");
+    pipe(&file);
+    world.call("doctor .").exits(1).says(".gitattributes is a named pipe");
+    fs::remove_file(&file).unwrap();
+    world.run().exits(0);
+}
+
+/// The git commands that run in a directory.
+fn git_commands_in(dir: &Path) -> usize {
+    let mark = format!("git\0-C\0{}\0", dir.display());
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).contains(&mark)).count()
+}
+
+#[test]
+fn commands_of_git_end_with_the_command_that_started_them() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let root = world.project.root();
+    pipe(&root.join(".git/HEAD"));
+    for command in ["status", "doctor", "run"] {
+        let said = world.project.place().join(command);
+        let mut running = world.longhaul.begin(&[command, &root.to_string_lossy()], &said);
+        until("git waits", || git_commands_in(&root) > 0);
+        running.terminate();
+        until("git has ended", || git_commands_in(&root) == 0);
+        running.exits(143);
+    }
+}
+
+#[test]
 fn a_git_directory_that_cannot_be_written_is_no_fault_of_the_request() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     // A directory in the place of the lock stops also a user who may write everywhere.

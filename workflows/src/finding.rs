@@ -9,7 +9,7 @@ use longhaul_engine::RunId;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
-use crate::contracts::OutsideChange;
+use crate::contracts::{LeftOut, OutsideChange};
 
 /// How many findings of each kind are kept: the latest ones.
 const KEPT: usize = 20;
@@ -26,6 +26,13 @@ pub enum Finding {
         file: String,
         /// The change: `feature "x": passes was set to true`.
         what: String,
+    },
+    /// An agent made a file that is too large for a commit.
+    LeftOut {
+        /// The session; `None`: work of an earlier run.
+        session: Option<u32>,
+        /// The file.
+        file: LeftOut,
     },
     /// Protected files in the tree of the gates differed from the commit just before a check: a
     /// program that ran there changed them.
@@ -151,6 +158,10 @@ impl fmt::Display for Finding {
                     formatter,
                     "an earlier run left {file} tampered with ({what}); it was put back"
                 )
+            }
+            Self::LeftOut { session, file } => {
+                write!(formatter, "{file}, too much for a commit: it was left out")?;
+                session.map_or(Ok(()), |session| write!(formatter, " after session {session}"))
             }
             Self::PutBack { check, files } => write!(
                 formatter,

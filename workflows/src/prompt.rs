@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::backlog::{Check, Feature};
 use crate::contracts::{
-    BeginInput, Evidence, Feedback, Handoff, HeldOut, Problem, PromptTexts, SessionInput,
+    BeginInput, Evidence, Feedback, Handoff, HeldOut, LeftOut, Problem, PromptTexts, SessionInput,
     SessionReason,
 };
 use crate::text::short;
@@ -157,6 +157,9 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
             tampering.file, tampering.what
         );
     }
+    for file in &feedback.left_out {
+        let _ = writeln!(text, "- {}", left_out(file));
+    }
     for reference in &feedback.rescued {
         let _ = writeln!(
             text,
@@ -166,6 +169,11 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     for guidance in &feedback.guidance {
         let _ = writeln!(text, "- From a person: {guidance}");
     }
+}
+
+/// A line for the agent about a file that is too large.
+pub fn left_out(file: &LeftOut) -> String {
+    format!("{file}, too much for a commit: it was left out. Delete it, or list it in .gitignore.")
 }
 
 /// A line that notes of a session were not read.

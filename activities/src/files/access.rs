@@ -1,8 +1,7 @@
 //! Files whose owner has no rights to them. Programs leave read-only directories behind, as Go does
-//! in its module cache, and only the superuser can remove or replace their entries.
+//! in its module cache, and only the superuser can replace their entries.
 
 use std::fs::{self, Permissions};
-use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -10,24 +9,6 @@ use std::path::Path;
 const OF_DIRECTORY: u32 = 0o700;
 const OF_FILE: u32 = 0o600;
 const OF_READ_FILE: u32 = 0o400;
-
-/// Removes a file or a directory tree; succeeds if nothing exists. Links are not followed.
-pub fn remove_all(path: &Path) -> io::Result<()> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => fs::remove_dir_all(path).or_else(|error| {
-            if error.kind() == io::ErrorKind::PermissionDenied && give_access(path) {
-                return fs::remove_dir_all(path);
-            }
-            Err(error)
-        }),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    removed.or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
-        _ => Err(error),
-    })
-}
 
 /// Lets the owner read, write and enter everything below a directory. Returns whether a right was
 /// missing and could be given.
@@ -92,9 +73,5 @@ mod tests {
         set(&tree.join("cache"), 0o000);
         assert!(give_reading(&tree));
         assert_eq!(mode(&tree.join("cache/file")), 0o444);
-        set(&tree.join("cache"), 0o000);
-        remove_all(&tree).unwrap();
-        assert!(!tree.exists());
-        remove_all(&tree).unwrap();
     }
 }

@@ -52,7 +52,15 @@ pub enum FilesError {
 impl FilesError {
     /// Maps an I/O error of an operation on a file.
     pub(super) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::File { doing, path: path.to_owned(), source }
+        move |error| {
+            let text = error.to_string();
+            // A temporary file has another name each time; a report that changes is repeated.
+            let source = match text.split_once(" at path \"") {
+                Some((cause, _)) => io::Error::new(error.kind(), cause),
+                None => error,
+            };
+            Self::File { doing, path: path.to_owned(), source }
+        }
     }
 }
 

@@ -9,4 +9,5 @@ pub(super) mod refs;
 pub(super) mod rescue;
 pub(super) mod snapshot;
 pub(super) mod tidy;
+mod too_large;
 pub(super) mod trees;

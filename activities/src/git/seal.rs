@@ -75,6 +75,7 @@ impl Repository {
             commit,
             files,
             tampered: reports,
+            left_out: snapshot.left_out(),
             rescued,
             notes: notes.text,
             unread_notes: notes.unread,

@@ -12,6 +12,7 @@ mod fifo;
 mod finished;
 mod follow;
 mod holder;
+mod input;
 mod life;
 mod observer;
 mod origin;

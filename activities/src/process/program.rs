@@ -20,6 +20,7 @@ use tokio::net::unix::pipe;
 use tokio::signal::unix::Signal as SignalStream;
 use tokio::time::Instant;
 
+use super::input;
 use super::sandbox::{Confined, INSIDE, Level, RESTRICTED, Report, command_of};
 use super::spawn_request::SpawnRequest;
 use super::stop::Stop;
@@ -57,7 +58,7 @@ impl Program {
         let input = order
             .input
             .as_ref()
-            .map_or_else(|| Ok(Stdio::null()), |path| File::open(path).map(Stdio::from))?;
+            .map_or_else(|| Ok(Stdio::null()), |path| input::open(path).map(Stdio::from))?;
         let output = || io::stdout().as_fd().try_clone_to_owned();
         // Reaped by pid, together with the orphans.
         let Some(confined) = &order.confined else {

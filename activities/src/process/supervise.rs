@@ -27,9 +27,15 @@ use super::spawn_request::SpawnRequest;
 use super::stop::Stop;
 use super::verdict::{Ending, Verdict};
 
+/// The first descriptor after standard input, output and error.
+const FIRST_DESCRIPTOR: i32 = 3;
+
 /// The entry point of the hidden command `supervise-process`, given the arguments after it. Must be
 /// called before the process has other threads or an asynchronous runtime.
 pub fn supervise_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // An open file of the host would lead the program out of its sandbox, past read-only mounts:
+    // also the file of this binary, which the supervisor passes on to be started again.
+    close_fds::set_fds_cloexec(FIRST_DESCRIPTOR, &[]);
     let mut args = args.into_iter().peekable();
     if args.next_if(|first| first == INSIDE).is_some() {
         return inside_main(args);

@@ -273,6 +273,7 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
 
 pub(crate) async fn seal(world: &mut World, commit: &str, files: &[&str], tampered: &[Tampering]) {
     let sealed = Sealed {
+        left_out: Vec::new(),
         outside: Vec::new(),
         commit: commit.into(),
         files: files.iter().map(ToString::to_string).collect(),

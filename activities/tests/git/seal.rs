@@ -22,6 +22,49 @@ async fn work_is_committed_with_its_trailers() {
 }
 
 #[tokio::test]
+async fn files_that_are_too_large_are_left_out() {
+    let world = World::new();
+    world.write("docs/.gitignore", "*.log\n");
+    world.commit("Rules");
+    world.open("login").await;
+    let tree = world.tree("login");
+    write(&tree, "new.txt", "new\n");
+    write(&tree, "scratch/.gitignore", "*.bin\n");
+    run(&tree, &["init", "--quiet", "nested"]);
+    write(&tree, "nested/file.txt", "nested\n");
+    let huge = [
+        "disk [1].img",
+        "src/a file.txt",
+        "src/.gitattributes",
+        "docs/.gitignore",
+        "scratch/ignored.bin",
+        "nested/disk.img",
+        "nested/.gitignore",
+    ];
+    for file in huge {
+        let file = std::fs::File::create(tree.join(file)).unwrap();
+        file.set_len(200_000_000_000).unwrap();
+    }
+    let sealed = world.seal("login").await;
+    let mut left: Vec<_> = sealed.left_out.iter().map(ToString::to_string).collect();
+    left.sort();
+    let expected = [
+        "disk [1].img",
+        "docs/.gitignore",
+        "nested/.gitignore",
+        "nested/disk.img",
+        "src/.gitattributes",
+        "src/a file.txt",
+    ];
+    assert_eq!(left, expected.map(|file| format!("{file} has 200 GB")));
+    assert_eq!(sealed.files, ["nested/file.txt", "new.txt", "scratch/.gitignore"]);
+    assert_eq!(read(&tree, "docs/.gitignore"), "*.log\n");
+    assert!(tree.join("disk [1].img").exists());
+    assert_eq!(world.seal("login").await.commit, sealed.commit);
+    world.open_in("login", 3).await;
+}
+
+#[tokio::test]
 async fn a_merge_in_progress_is_concluded_even_with_conflicts() {
     let world = World::new();
     world.open("login").await;

@@ -169,6 +169,49 @@ async fn a_private_program_leaves_no_objects_of_system_v() {
 }
 
 #[tokio::test]
+async fn no_descriptor_leads_out_of_the_sandbox() {
+    // Links in `/proc` lead past read-only mounts, and `chmod` past Landlock.
+    let script = "ls /proc/$$/fd; chmod 0777 /proc/$$/fd/0; cat; \
+                  (echo mine >/proc/$$/fd/0) 2>/dev/null || echo refused";
+    for level in levels() {
+        let world = world();
+        world.write("data/prompt", "the prompt\n");
+        let mode = || std::fs::metadata(world.path("data/prompt")).unwrap().permissions();
+        let before = mode();
+        let input = Some(world.path("data/prompt"));
+        let spec = Spec { input, ..spec(&world, sandbox(&world, level), script) };
+        let said = world.run(&spec).await.unwrap().output_tail;
+        assert_eq!(said, "0\n1\n2\nthe prompt\nrefused\n", "{level:?}");
+        assert_eq!(world.read("data/prompt"), "the prompt\n", "{level:?}");
+        assert_eq!(mode(), before, "{level:?}");
+    }
+}
+
+#[tokio::test]
+async fn limits_of_other_processes_cannot_be_set() {
+    use std::process::{Command, Stdio};
+
+    // Ends with its input.
+    let piped = (Stdio::piped(), Stdio::null());
+    let mut other = Command::new("cat").stdin(piped.0).stdout(piped.1).spawn().unwrap();
+    let limits = format!("/proc/{}/limits", other.id());
+    let before = std::fs::read_to_string(&limits).unwrap();
+    let script = format!(
+        "prlimit --pid {} --nofile=9:9 >/dev/null 2>&1 && echo set || echo refused
+         ulimit -n 9 && ulimit -n",
+        other.id()
+    );
+    for level in levels() {
+        let world = world();
+        let said = world.run(&spec(&world, sandbox(&world, level), &script)).await;
+        assert_eq!(said.unwrap().output_tail, "refused\n9\n", "{level:?}");
+        assert_eq!(std::fs::read_to_string(&limits).unwrap(), before, "{level:?}");
+    }
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[tokio::test]
 async fn with_bubblewrap_the_usual_temporary_directory_is_private() {
     if !has_bubblewrap() {
         return;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::terminal::counted;
 use crate::arguments::AtOnce;
 use crate::exit;
+use crate::interrupts::Interrupts;
 use crate::term;
 use longhaul_server::{self, Client, Limits, Listener, Service};
 
@@ -103,26 +103,4 @@ async fn stop_gracefully(data_dir: &Path, service: &Service) {
 /// Resolves when this process receives a termination signal.
 async fn interrupted() {
     Interrupts::listen().next().await;
-}
-
-/// The termination signals.
-pub(super) struct Interrupts([std::io::Result<Signal>; 3]);
-
-impl Interrupts {
-    /// Installs the handlers.
-    pub(super) fn listen() -> Self {
-        Self([SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal))
-    }
-
-    /// The next signal; pending forever if the system refuses handlers.
-    pub(super) async fn next(&mut self) {
-        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut self.0 else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
 }

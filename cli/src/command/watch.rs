@@ -17,9 +17,9 @@ use crossterm::event::{Event, EventStream, KeyEventKind};
 use futures_util::StreamExt;
 use tokio::sync::{mpsc, watch};
 
-use super::owner::Interrupts;
 use crate::arguments::Watch;
 use crate::exit::{Exit, usage};
+use crate::interrupts::Interrupts;
 use crate::place::{self, Project};
 use crate::term::inline;
 use feed::Update;

@@ -323,6 +323,7 @@ impl World {
                         if is_new { state.files(input.feature.as_str()) } else { Vec::new() };
                     let (tampered, notes, outside) = (Vec::new(), String::new(), Vec::new());
                     Ok(Sealed {
+                        left_out: Vec::new(),
                         commit,
                         files,
                         tampered,

@@ -327,6 +327,7 @@ impl World {
         let what = format!("feature \"{}\": passes was set to true", input.feature);
         let tampering = Tampering { file: input.list_file.clone(), what };
         Sealed {
+            left_out: Vec::new(),
             commit,
             files: vec![format!("src/{}.rs", input.feature)],
             tampered: if tampered { vec![tampering] } else { Vec::new() },

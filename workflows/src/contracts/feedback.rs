@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Evidence, Tampering};
+use super::{Evidence, LeftOut, Tampering};
 
 /// The feedback of the last session for the next.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub struct Feedback {
     /// The restored files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tampered: Vec<Tampering>,
+    /// The files that are too large for the commit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// Refs with uncommitted work of sessions that died.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rescued: Vec<String>,

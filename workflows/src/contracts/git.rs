@@ -3,6 +3,8 @@
 //! The *tip* is the base of the next finished feature: `longhaul/next` while it is ahead of the
 //! target branch, else the target branch.
 
+use std::fmt;
+
 use longhaul_engine::{Effect, Policy};
 use serde::{Deserialize, Serialize};
 
@@ -153,6 +155,25 @@ pub struct Tampering {
     pub what: String,
 }
 
+/// A file of a work tree that is too large for a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The file, relative to the root.
+    pub file: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (size, unit) = match self.bytes {
+            gigabytes @ 1_000_000_000.. => (gigabytes / 1_000_000_000, "GB"),
+            others => (others / 1_000_000, "MB"),
+        };
+        write!(formatter, "{} has {size} {unit}", self.file)
+    }
+}
+
 /// Output of [`Seal`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sealed {
@@ -162,6 +183,9 @@ pub struct Sealed {
     pub files: Vec<String>,
     /// The restored files.
     pub tampered: Vec<Tampering>,
+    /// The files that are too large for the commit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// The ref with the content before the restoration.
     pub rescued: Option<String>,
     /// The text that the agent appended to the progress file.

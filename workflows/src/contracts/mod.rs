@@ -48,7 +48,7 @@ pub use claim::{CheckOutTip, TipInput, TipTree};
 pub use driven::{AgentFacts, AgentOutcome, AgentProgress, WindowUse};
 pub use feedback::{Feedback, Problem, TargetConflict};
 pub use git::{
-    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, LandedWork,
+    CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, LandedWork, LeftOut,
     MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, PassMark, RefreshConflict,
     RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
 };

@@ -3,7 +3,7 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    ChecksInput, ChecksReport, Evidence, OutsideChange, Precheck, Problem, RunChecks,
+    ChecksInput, ChecksReport, Evidence, LeftOut, OutsideChange, Precheck, Problem, RunChecks,
     SessionReason, Tampering, UnmetNeed,
 };
 use crate::finding::Finding;
@@ -89,6 +89,12 @@ impl Work {
     pub(super) fn note_tampering(&mut self, session: Option<u32>, tampered: &[Tampering]) {
         for Tampering { file, what } in tampered.iter().cloned() {
             self.note_finding(Finding::Tampered { session, file, what });
+        }
+    }
+
+    pub(super) fn note_left_out(&mut self, session: Option<u32>, files: &[LeftOut]) {
+        for file in files.iter().cloned() {
+            self.note_finding(Finding::LeftOut { session, file });
         }
     }
 

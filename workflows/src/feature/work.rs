@@ -391,6 +391,7 @@ impl Work {
     /// Takes over work of an earlier run.
     pub(super) fn take_found(&mut self, sealed: &Sealed) {
         self.note_tampering(None, &sealed.tampered);
+        self.note_left_out(None, &sealed.left_out);
         self.note_outside(&sealed.outside);
         self.files.clone_from(&sealed.files);
         self.commit.clone_from(&sealed.commit);
@@ -402,6 +403,7 @@ impl Work {
         self.broken = None;
         self.progress.tampered += u32::from(!sealed.tampered.is_empty());
         self.note_tampering(Some(self.progress.sessions), &sealed.tampered);
+        self.note_left_out(Some(self.progress.sessions), &sealed.left_out);
         self.note_outside(&sealed.outside);
         let unread = [&session.unread_notes, &sealed.unread_notes].into_iter().flatten();
         let unread = unread.map(|reason| prompt::unread_notes(reason));
@@ -413,6 +415,7 @@ impl Work {
         self.feedback = Feedback {
             notes: notes.join("\n"),
             tampered: sealed.tampered.clone(),
+            left_out: sealed.left_out.clone(),
             rescued: sealed.rescued.iter().cloned().collect(),
             guidance,
             ..Feedback::default()

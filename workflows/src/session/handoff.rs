@@ -97,6 +97,9 @@ impl Session {
             self.conversation
                 .push_text(format!("Put back, because you may not change it: {file} ({what})"));
         }
+        for file in &sealed.left_out {
+            self.conversation.push_text(crate::prompt::left_out(file));
+        }
         self.tampered.extend(sealed.tampered.iter().cloned());
         self.outside.extend(sealed.outside.iter().cloned());
         Ok(sealed)

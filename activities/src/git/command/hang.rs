@@ -58,7 +58,8 @@ pub(in crate::git) fn stuck(
             removed.display()
         ));
     }
-    let pipe = GitDirectories::of(dir).ok().and_then(|place| specials(&place.common).next());
+    let of_git = || specials(&GitDirectories::of(dir).ok()?.common).next();
+    let pipe = of_git().or_else(|| pipe_for_git(dir));
     let reason = match pipe {
         Some(pipe) => format!("{} is a named pipe and not a file: remove it", pipe.display()),
         None => "a file of the repository may be a named pipe, or its disk may be gone".to_owned(),
@@ -70,10 +71,7 @@ pub(in crate::git) fn stuck(
 /// Removes the named pipes of a work tree that git opens; returns the first.
 fn remove_pipe(work_tree: &Path) -> Option<PathBuf> {
     let is_opened = |path: &Path| {
-        path.components().any(|part| part.as_os_str() == ".git")
-            || path.file_name().is_some_and(|name| {
-                [".gitignore", ".gitattributes", ".gitmodules"].iter().any(|file| name == *file)
-            })
+        path.components().any(|part| part.as_os_str() == ".git") || is_read_by_git(path)
     };
     let mut first = None;
     for path in specials(work_tree) {
@@ -82,6 +80,17 @@ fn remove_pipe(work_tree: &Path) -> Option<PathBuf> {
         }
     }
     first
+}
+
+/// A named pipe in the place of a file that git reads in a checkout: every command there waits for
+/// its other end.
+pub fn pipe_for_git(checkout: &Path) -> Option<PathBuf> {
+    specials(checkout).find(|path| is_read_by_git(path))
+}
+
+fn is_read_by_git(path: &Path) -> bool {
+    let names = [".gitignore", ".gitattributes", ".gitmodules"];
+    path.file_name().is_some_and(|name| names.iter().any(|file| name == *file))
 }
 
 /// Pipes, sockets and devices below a directory.
@@ -116,6 +125,21 @@ mod tests {
         let object = object.canonicalize().unwrap();
         let end = format!("{} is a named pipe and not a file: remove it", object.display());
         assert!(failure.message.ends_with(&end), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn a_pipe_in_a_checkout_is_named_and_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        Git::at(dir.path()).args(["init", "--quiet"]).run().await.unwrap();
+        let pipe = dir.path().join(".gitattributes");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        std::fs::write(dir.path().join("file"), "text").unwrap();
+        let mut add = Git::at(dir.path()).args(["add", "file"]);
+        add.stuck_timeout = Duration::from_millis(300);
+        let failure = add.run().await.unwrap_err();
+        let end = format!("{} is a named pipe and not a file: remove it", pipe.display());
+        assert!(failure.message.ends_with(&end), "{failure}");
+        assert!(files::is_there(&pipe));
     }
 
     #[tokio::test]

@@ -4,15 +4,20 @@
 use std::path::{Path, PathBuf};
 
 use longhaul_engine::Failure;
+use longhaul_workflows::contracts::LeftOut;
 use tempfile::TempDir;
 
 use super::plumbing::Plumbing;
 use super::read::Entry;
 use super::refs::Repository;
+use super::too_large::{TooLarge, is_too_large, remove_large_rules, too_large, too_large_in};
 use super::trees::{set_entries, temporary_dir};
 use crate::files::give_reading;
 use crate::git::command::Git;
 use crate::git::files;
+
+/// The mark of a file that is not in the index, in the output of `ls-files -t`.
+const TAG: &[u8] = b"? ";
 
 /// A separate index over a work tree.
 #[derive(Debug)]
@@ -25,6 +30,8 @@ pub(in crate::git) struct Snapshot {
     /// The files that the index did not have before this snapshot, ignored ones too: the output of
     /// `ls-files`.
     others: Vec<u8>,
+    /// The files that are too large to be added.
+    too_large: Vec<TooLarge>,
     /// The tree of the index, if it was written since the last change.
     written: tokio::sync::Mutex<Option<String>>,
     /// Whether git could not read some files.
@@ -58,9 +65,10 @@ impl Snapshot {
         let (dir, plumbing, work_tree) =
             (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
         let written = tokio::sync::Mutex::default();
-        let (had_index, others, was_denied) = (true, Vec::new(), false);
+        let (had_index, was_denied) = (true, false);
+        let (others, too_large) = Default::default();
         let mut snapshot =
-            Self { dir, plumbing, work_tree, had_index, others, written, was_denied };
+            Self { dir, plumbing, work_tree, had_index, others, too_large, written, was_denied };
         let is_copied = files::copy_with_time(index, &snapshot.file())?;
         if !is_copied || snapshot.add_nested().await.is_err() {
             // The index is missing or broken.
@@ -71,7 +79,7 @@ impl Snapshot {
         }
         // Exit code 1 means that single files could not be read, or not be written to the
         // repository; the others are in.
-        let added = snapshot.git().args(["add", "--all", "--ignore-errors"]).finish().await?;
+        let added = snapshot.add().finish().await?;
         snapshot.was_denied |= added.was_denied();
         match added.code() {
             Some(0) => {}
@@ -85,6 +93,29 @@ impl Snapshot {
             _ => return Err(added.repair()),
         }
         Ok(snapshot)
+    }
+
+    /// The command that adds everything but what is too large.
+    fn add(&self) -> Git {
+        let git = self.git().args(["add", "--all", "--ignore-errors"]);
+        if self.too_large.is_empty() {
+            return git;
+        }
+        let mut paths = b".\0".to_vec();
+        for file in &self.too_large {
+            paths.extend([b":(top,exclude,literal)", &file.path[..], b"\0"].concat());
+        }
+        let from_input = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        git.env("GIT_LITERAL_PATHSPECS", "0").args(from_input).input(paths)
+    }
+
+    /// The files that are too large for a commit.
+    pub(in crate::git) fn left_out(&self) -> Vec<LeftOut> {
+        self.too_large.iter().map(TooLarge::shown).collect()
+    }
+
+    fn is_left_out(&self, path: &[u8]) -> bool {
+        self.too_large.iter().any(|file| file.path == path)
     }
 
     /// Whether a file that can be read is not in the index.
@@ -102,7 +133,8 @@ impl Snapshot {
             parts.any(|part| part.to_ascii_lowercase().starts_with(b".git"))
         };
         let names = files::nul_separated(&listed.stdout).filter(|name| !name.ends_with(b"/"));
-        Ok(names.filter(|name| !is_refused(name)).any(is_readable))
+        let names = names.filter(|name| !is_refused(name) && !self.is_left_out(name));
+        Ok(names.into_iter().any(is_readable))
     }
 
     /// A command on this index.
@@ -141,7 +173,8 @@ impl Snapshot {
     ) -> Result<Vec<Vec<u8>>, Failure> {
         let matching = |listed: &[u8]| {
             let files = files::nul_separated(listed).filter(|path| !path.ends_with(b"/"));
-            files.filter(|path| filter(path)).map(<[u8]>::to_vec).collect::<Vec<_>>()
+            let files = files.filter(|path| filter(path) && !is_too_large(&self.work_tree, path));
+            files.map(<[u8]>::to_vec).collect::<Vec<_>>()
         };
         let others = matching(&self.others);
         if others.is_empty() {
@@ -164,9 +197,21 @@ impl Snapshot {
     /// Adds nested repositories as plain files: git itself would fail on them, or leave their files
     /// out.
     async fn add_nested(&mut self) -> Result<(), Failure> {
-        let others = self.git().args(["ls-files", "--others", "-z"]).run().await?;
-        self.was_denied |= others.was_denied();
-        self.others = others.stdout;
+        let args = ["ls-files", "-t", "--cached", "--others", "-z"];
+        let listed = self.git().args(args).run().await?;
+        self.was_denied |= listed.was_denied();
+        let (mut names, mut others) = (Vec::new(), Vec::new());
+        for line in files::nul_separated(&listed.stdout) {
+            let Some((tag, name)) = line.split_at_checked(TAG.len()) else { continue };
+            if tag == TAG {
+                others.extend_from_slice(name);
+                others.push(0);
+            }
+            names.push(name.to_vec());
+        }
+        self.others = others;
+        // Before git reads any rule or content.
+        self.too_large = too_large(|| self.git(), &self.work_tree, names).await?;
         if directories(&self.others).next().is_none() {
             return Ok(());
         }
@@ -177,6 +222,7 @@ impl Snapshot {
         let mut input = Vec::new();
         while let Some(prefix) = nested.pop() {
             let dir = self.work_tree.join(files::path_of(&prefix));
+            self.too_large.extend(remove_large_rules(&dir, &prefix)?);
             let args = ["ls-files", "--cached", "--others", "--exclude-standard", "-z"];
             let listed = Git::at(&dir).args(args).run().await?;
             self.was_denied |= listed.was_denied();
@@ -186,7 +232,9 @@ impl Snapshot {
             for name in files::nul_separated(&listed.stdout).filter(|name| !name.ends_with(b"/")) {
                 let is_file = std::fs::symlink_metadata(dir.join(files::path_of(name)))
                     .is_ok_and(|it| !it.is_dir());
-                if is_file {
+                if let Some(file) = too_large_in(&dir, &prefix, name) {
+                    self.too_large.push(file);
+                } else if is_file {
                     input.extend_from_slice(&prefix);
                     input.extend_from_slice(name);
                     input.push(0);

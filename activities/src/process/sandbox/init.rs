@@ -44,7 +44,8 @@ pub(in super::super) fn restricted_main(
         let _ = writeln!(io::stderr(), "Landlock: {error}");
         return ExitCode::from(2);
     }
-    if let Err(error) = super::refuse_lasting_objects(confined.sandbox.private) {
+    let refused = super::Refused { ipc: confined.sandbox.private, limits_of_others: true };
+    if let Err(error) = super::refuse(refused) {
         let _ = writeln!(io::stderr(), "seccomp: {error}");
         return ExitCode::from(2);
     }
@@ -70,7 +71,7 @@ pub(in super::super) fn inside_main(args: impl IntoIterator<Item = OsString>) ->
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_dumpable(false);
     #[cfg(target_os = "linux")]
-    if let Err(error) = super::refuse_lasting_objects(false) {
+    if let Err(error) = super::refuse(super::Refused { ipc: false, limits_of_others: false }) {
         let _ = writeln!(io::stderr(), "seccomp: {error}");
         return ExitCode::from(2);
     }

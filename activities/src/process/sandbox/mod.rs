@@ -6,6 +6,8 @@
 //! | hidden places | not there | there, cannot be opened | no |
 //! | temporary directory | private `/tmp` and `/var/tmp` | private `TMPDIR` | shared |
 //! | processes | own PID namespace: isolated, nothing survives | shared | shared |
+//! | limits of other processes | out of reach | out of reach | in reach |
+//! | modes, owners, times and attributes of files | of writable places | everywhere | everywhere |
 //! | keyrings of the kernel | no | no | shared |
 //! | System V objects and message queues | own IPC namespace | shared; none for a private program | shared |
 //! | unix sockets in hidden places, `/run` and `/tmp` | out of reach | in reach | in reach |
@@ -34,7 +36,7 @@ pub(super) use init::{INSIDE, RESTRICTED, Report, inside_main};
 use landlock::restrict;
 pub use probe::{Available, available};
 #[cfg(target_os = "linux")]
-use seccomp::refuse_lasting_objects;
+use seccomp::{Refused, refuse};
 
 /// Capabilities that the superuser keeps, with their numbers. None of them changes mounts, opens
 /// files past them, or reads other processes; without them, a program in a container could not

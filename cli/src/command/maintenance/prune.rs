@@ -118,13 +118,18 @@ async fn confirm(
 
 /// The size of the files below a directory.
 fn size(path: &Path) -> u64 {
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => size(&entry.path()),
-        Ok(metadata) => std::os::unix::fs::MetadataExt::blocks(&metadata) * 512,
-        Err(_) => 0,
-    };
-    entries.map(of_entry).sum()
+    let mut folders = vec![path.to_owned()];
+    let mut size = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
+                Ok(metadata) => size += std::os::unix::fs::MetadataExt::blocks(&metadata) * 512,
+                Err(_) => {}
+            }
+        }
+    }
+    size
 }
 
 fn show(runs: &[PrunedRun], dry_run: bool) {

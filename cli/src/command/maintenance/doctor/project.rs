@@ -39,6 +39,11 @@ pub(super) async fn look(data_dir: &Path, dir: &Path, fix: bool) -> Vec<Finding>
     findings.extend(obstacle.map(|obstacle| {
         Finding::warning("progress file", obstacle, "its entries are kept and appended then")
     }));
+    if let Some(pipe) = git::pipe_for_git(&project.root) {
+        let what = format!("{} is a named pipe: git waits at it for ever", pipe.display());
+        findings.push(Finding::problem("checkout", what, "remove it"));
+        return findings;
+    }
     findings.extend(checkout(&project.root).await);
     findings.extend(partial_clone(&project.root).await);
     findings.extend(locks(data_dir, &project.root, fix).await);
