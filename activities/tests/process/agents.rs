@@ -13,6 +13,7 @@ const BEGUN: &str =
 const DONE: &str =
     r#"{"type":"result","subtype":"success","is_error":false,"terminal_reason":"completed"}"#;
 const LIMITED: &str = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"slow down"}"#;
+const READY: &str = r#"{"type":"control_response","response":{"subtype":"success","request_id":"initialize","response":{}}}"#;
 const REFUSED: &str =
     r#"{"type":"system","subtype":"permission_denied","tool_name":"Write","tool_use_id":"t"}"#;
 const SAID: &str = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"Hello."}],"usage":{"input_tokens":5}}}"#;
@@ -41,7 +42,10 @@ async fn a_session_has_a_typed_end() {
     let world = World::with_git().await;
     let report = run(&world, &print(&[BEGUN, SAID, DONE])).await.unwrap();
     assert_eq!(report.ending, SessionEnding::ClaimsDone);
-    assert_eq!(report.output_tail, "* conversation S, version 9\n\nHello.\n\n* end of the turn\n");
+    let tokens = "* tokens so far: 5 input, 0 cached input, 0 output";
+    let expected =
+        format!("* conversation S, version 9\n\nHello.\n\n{tokens}\n* end of the turn\n");
+    assert_eq!(report.output_tail, expected);
     let facts = report.agent.unwrap();
     assert_eq!((facts.version.as_deref(), facts.conversation.as_deref()), (Some("9"), Some("S")));
     assert!(report.log.ends_with("-session-claude.log"), "{}", report.log);
@@ -86,7 +90,11 @@ async fn a_limited_session_waits_and_goes_on_as_it_was_left() {
     assert!(matches!(failure.kind, FailureKind::RateLimited { .. }), "{failure:?}");
     assert_eq!(failure.message, "claude: the provider limits the rate of requests (slow down)");
 
-    let script = format!("cat half.txt\ngrep resumed\n{}", print(&[BEGUN, DONE]));
+    let answer = format!("read -r request\n{}", print(&[READY]));
+    let script = format!(
+        "cat half.txt\n{answer}grep -m 1 -o '# Session resumed'\n{}",
+        print(&[BEGUN, DONE])
+    );
     let report = run(&world, &script).await.unwrap();
     assert_eq!(report.ending, SessionEnding::ClaimsDone);
     assert!(report.output_tail.starts_with("half\n# Session resumed\n"), "{}", report.output_tail);
