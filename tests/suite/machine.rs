@@ -130,6 +130,29 @@ fn a_full_disk_of_the_log_ends_the_run_with_4_and_loses_nothing() {
     world.run().exits(0).says("1 of 1 features pass");
 }
 
+#[test]
+fn a_landed_feature_passes_although_its_work_tree_cannot_be_removed() {
+    let world = World::new(&[plain("tokens", &[], 1), plain("parser", &["tokens"], 1)], 0.0);
+    world.project.set_sandbox("sandbox = \"off\"\n");
+    let agent = world.project.read("agent.sh");
+    let body = agent.strip_prefix("#!/bin/sh\n").unwrap();
+    let mounts = "[ \"$LONGHAUL_FEATURE_ID\" = parser ] ||
+        { mkdir build && mount -t tmpfs tmpfs build && pwd >\"$LONGHAUL_TEST_JOURNAL/../mounted\"; }";
+    world.project.write("agent.sh", &format!("#!/bin/sh\n{mounts}\n{body}"));
+    world.project.commit("An agent that mounts a file system");
+    let said = world.run();
+    let Ok(tree) = fs::read_to_string(world.project.place().join("mounted")) else {
+        eprintln!("skipped: a file system can be mounted by the superuser only");
+        return;
+    };
+    let unmounted =
+        Command::new("umount").arg("--lazy").arg(Path::new(tree.trim()).join("build")).status();
+    said.exits(0);
+    assert!(unmounted.is_ok_and(|status| status.success()));
+    assert_eq!(world.project.landed("main"), ["parser", "tokens"]);
+    world.call("status .").exits(0).says("is left over");
+}
+
 /// An agent that does not commit. It waits after its work as long as the test needs.
 const NO_COMMITS: &str = r#"#!/bin/sh
 echo finished >"$LONGHAUL_FEATURE_ID.txt"

@@ -128,7 +128,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
         work.enter(context, Stage::Merging).await?;
         match integrate(context, work, &lease, &commit).await? {
             Some(landing) => {
-                claim::close(context, work).await?;
+                claim::close_landed(context, work).await?;
                 return Ok(work.passed(landing));
             }
             None => merge_lease::release(context, work).await?,

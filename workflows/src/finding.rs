@@ -34,6 +34,11 @@ pub enum Finding {
         /// The file.
         file: LeftOut,
     },
+    /// The work has landed, but its work tree or its branch could not be removed.
+    TreeLeft {
+        /// Why not.
+        reason: String,
+    },
     /// Protected files in the tree of the gates differed from the commit just before a check: a
     /// program that ran there changed them.
     PutBack {
@@ -162,6 +167,9 @@ impl fmt::Display for Finding {
             Self::LeftOut { session, file } => {
                 write!(formatter, "{file}, too much for a commit: it was left out")?;
                 session.map_or(Ok(()), |session| write!(formatter, " after session {session}"))
+            }
+            Self::TreeLeft { reason } => {
+                write!(formatter, "it has landed, but what it worked in is left over: {reason}")
             }
             Self::PutBack { check, files } => write!(
                 formatter,

@@ -171,14 +171,30 @@ async fn lines_of_packed_refs_that_git_cannot_read_are_removed() {
     let world = World::new();
     world.run(&["tag", "--annotate", "v1", "--message", "One"]);
     world.run(&["pack-refs", "--all"]);
-    let tag = world.at("v1");
+    let (tag, main) = (world.at("v1"), world.at("main"));
     let text = std::fs::read_to_string(world.root.join(".git/packed-refs")).unwrap();
-    leave(&world, ".git/packed-refs", (text + "junk\n").as_bytes());
-    let damage = find(&world).await;
-    let [Damage::PackedRefs { lost, .. }] = damage.as_slice() else { panic!("{damage:?}") };
-    assert_eq!(lost.as_slice(), [""; 0]);
-    repair(&world.root, &damage[0]).await.unwrap();
-    assert_eq!((find(&world).await, world.at("v1")), (Vec::new(), tag));
+    let stray = format!("^{main}\n");
+    let damaged = [
+        format!("{text}junk\n"),
+        text.replacen('\n', "\njunk without sense\n", 1),
+        text.replace('\n', "\r\n"),
+        stray + &text,
+        format!("{text}{main} refs/heads/../other\n"),
+        text.trim_end().to_owned(),
+    ];
+    for text in damaged {
+        leave(&world, ".git/packed-refs", text.as_bytes());
+        let damage = find(&world).await;
+        let [Damage::PackedRefs { lost, .. }] = damage.as_slice() else {
+            panic!("{text}: {damage:?}")
+        };
+        assert_eq!(lost.as_slice(), [""; 0]);
+        repair(&world.root, &damage[0]).await.unwrap();
+        assert_eq!(
+            (find(&world).await, world.at("v1"), world.at("main")),
+            (Vec::new(), tag.clone(), main.clone())
+        );
+    }
 }
 
 #[tokio::test]

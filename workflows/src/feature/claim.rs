@@ -10,6 +10,8 @@ use crate::contracts::{
     SessionReason, TipInput,
 };
 
+use crate::finding::Finding;
+
 use super::merge_lease;
 use super::messages::MergeLease;
 use super::outcome::Landing;
@@ -41,7 +43,7 @@ pub(super) async fn judge(
         // The tip may be an unlanded merge, and the target may have moved: landing settles both.
         if let Some(landed) = merge_lease::land(context, work, &tip.commit, &tip.commit).await? {
             work.note_outside(&landed.outside);
-            close(context, work).await?;
+            close_landed(context, work).await?;
             return Ok(Some(Landing { commit: tip.commit, waits_on_next: landed.waits_on_next }));
         }
     }
@@ -67,6 +69,17 @@ pub(super) async fn close(context: &mut dyn Context, work: &Work) -> Result<(), 
     let close =
         CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
     tree::to_its_end::<CloseWorktree>(context, close).await.map(drop)
+}
+
+/// Closes the work tree after the landing. The feature has passed, whatever is left over.
+pub(super) async fn close_landed(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
+    match close(context, work).await {
+        Err(Stop::Failed(failure)) => {
+            work.note_finding(Finding::TreeLeft { reason: failure.message });
+            Ok(())
+        }
+        closed => closed,
+    }
 }
 
 impl Work {

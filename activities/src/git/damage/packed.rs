@@ -25,7 +25,7 @@ pub(super) fn find(common: &Path) -> Result<Option<Damage>, Failure> {
     let file = common.join(FILE);
     let Some(bytes) = files::read(&file)? else { return Ok(None) };
     // Git always writes a header line, so an empty file is damaged.
-    let is_unreadable = bytes.split(|byte| *byte == b'\n').any(|line| !is_readable(line));
+    let is_unreadable = readable(&bytes) != bytes;
     if !bytes.is_empty() && !is_unreadable {
         return Ok(None);
     }
@@ -35,30 +35,42 @@ pub(super) fn find(common: &Path) -> Result<Option<Damage>, Failure> {
     Ok((is_unreadable || !lost.is_empty()).then_some(Damage::PackedRefs { file, lost }))
 }
 
-/// Whether git can read a line: a comment, the commit of a tag, or a ref and its object.
-fn is_readable(line: &[u8]) -> bool {
+/// Whether git can read a line: a comment, a ref and its object, or after a ref the commit of its
+/// tag.
+fn is_readable(line: &[u8], is_after_ref: bool) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
-    let has_ref = |line: &str| {
-        line.split_once(' ')
-            .is_some_and(|(commit, name)| is_object_name(commit) && name.starts_with("refs/"))
-    };
-    let tagged = line.strip_prefix('^').is_some_and(is_object_name);
-    line.is_empty() || line.starts_with('#') || tagged || has_ref(line)
+    let is_tagged = line.strip_prefix('^').is_some_and(is_object_name);
+    line.starts_with('#') || (is_tagged && is_after_ref) || is_ref(line)
+}
+
+fn is_ref(line: &str) -> bool {
+    let is_bad = |letter: char| letter.is_ascii_control() || " ~^:?*[\\".contains(letter);
+    line.split_once(' ').is_some_and(|(commit, name)| {
+        is_object_name(commit)
+            && name.starts_with("refs/")
+            && !name.contains("..")
+            && !name.contains(is_bad)
+    })
+}
+
+/// The lines that git can read, with the line ends of Unix.
+fn readable(bytes: &[u8]) -> Vec<u8> {
+    let (mut kept, mut is_after_ref) = (Vec::new(), false);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let is_kept = !line.is_empty() && is_readable(line, is_after_ref);
+        is_after_ref = is_kept && std::str::from_utf8(line).is_ok_and(is_ref);
+        if is_kept {
+            kept.extend([line, b"\n"].concat());
+        }
+    }
+    kept
 }
 
 /// Removes the lines that git cannot read; the whole file if no other is left.
 pub(super) fn remove_unreadable(file: &Path) -> Result<(), Failure> {
-    let bytes = files::read(file)?.unwrap_or_default();
-    let lines: Vec<&[u8]> = bytes
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty() && is_readable(line))
-        .collect();
-    if lines.is_empty() {
-        return files::remove(file);
-    }
-    let mut kept = lines.join(&b'\n');
-    kept.push(b'\n');
-    files::write_durably(file, &kept)
+    let kept = readable(&files::read(file)?.unwrap_or_default());
+    if kept.is_empty() { files::remove(file) } else { files::write_durably(file, &kept) }
 }
 
 /// The user's branches that have a reflog and neither a file nor a packed ref, with the file that

@@ -29,7 +29,8 @@ pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
     for damage in &others {
         findings.push(of(root, damage, fix).await);
     }
-    if fix && others.iter().any(|damage| matches!(damage, Damage::NoRefs(_))) {
+    let is_made = |damage: &Damage| matches!(damage, Damage::NoRefs(path) if path.is_dir());
+    if fix && others.iter().any(is_made) {
         // Only now git sees a repository.
         findings.extend(Box::pin(look(root, fix)).await);
     }
