@@ -78,10 +78,7 @@ impl Service {
         feature: &FeatureId,
     ) -> Result<bool, StoreError> {
         let below = self.store.runs(&format!("{project}/{feature}/")).await?;
-        let latest = LatestRuns::of(&below);
-        let Some((_, number)) = latest.of_project(project).next() else { return Ok(false) };
-        let run = format!("{project}/{feature}/{number}");
-        Ok(self.output::<FeatureOutcome>(&run).await?.is_none() && self.called_done(&run).await?)
+        Ok(self.feature_runs(project, &below).await?.values().any(|runs| runs.called_done))
     }
 
     /// Whether the last session of a feature run ended and called the work done.

@@ -9,6 +9,7 @@ pub mod disk;
 pub mod dying;
 pub mod history;
 pub mod plain;
+pub mod player;
 pub mod project;
 pub mod script;
 pub mod shape;

@@ -104,13 +104,7 @@ fn a_check_that_was_committed_before_the_landing_runs_before_it() {
 #[test]
 fn a_resume_behind_an_order_that_ends_the_run_is_refused() {
     for order in ["cancel", "terminate"] {
-        let world = World::new(&[plain("parser", &[], 1)], 0.0);
-        world.project.hold("parser");
-        let mut run = world.begin();
-        world.project.until_at_work("parser");
-        world.call("pause parser").exits(0);
-        world.project.let_go("parser");
-        run.exits(3);
+        let world = World::with_untaken_session("parser");
         world.call(&format!("{order} parser")).exits(0);
         world.call("resume parser").exits(3).says(&format!("unread request to {order}"));
         world.run().exits(3);

@@ -68,13 +68,7 @@ fn a_paused_project_can_be_cancelled_and_terminated_at_rest() {
 
 #[test]
 fn the_finished_work_of_a_terminated_project_is_not_paid_again() {
-    let world = World::new(&[plain("parser", &[], 1)], 0.0);
-    world.project.hold("parser");
-    let mut run = world.begin();
-    world.project.until_at_work("parser");
-    world.call("pause .").exits(0);
-    world.project.let_go("parser");
-    run.exits(3);
+    let world = World::with_untaken_session(".");
     world.call("terminate .").exits(0);
     world.run().exits(0);
     assert_eq!(world.project.marks().len(), 1, "one session");
@@ -83,13 +77,7 @@ fn the_finished_work_of_a_terminated_project_is_not_paid_again() {
 #[test]
 fn the_finished_work_of_a_terminated_feature_is_not_paid_again() {
     for verb in ["resume", "feature unblock"] {
-        let world = World::new(&[plain("parser", &[], 1)], 0.0);
-        world.project.hold("parser");
-        let mut run = world.begin();
-        world.project.until_at_work("parser");
-        world.call("pause .").exits(0);
-        world.project.let_go("parser");
-        run.exits(3);
+        let world = World::with_untaken_session(".");
         world.call("terminate parser").exits(0);
         world.call("resume .").exits(0);
         world.run().exits(3);

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex};
 
 use longhaul_tests::command::{Longhaul, Running, Said};
 use longhaul_tests::plain::Plain;
-use longhaul_tests::project::{Plan, Project};
+use longhaul_tests::project::{Plan, Project, plain};
 use longhaul_tests::shape;
 use serde_json::Value;
 
@@ -34,6 +34,19 @@ impl World {
         let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
         let root = project.root().to_string_lossy().into_owned();
         Self { project, longhaul, root, others: Vec::new() }
+    }
+
+    /// A project with one feature. Its session has called the work done while a pause kept that
+    /// from being taken; `paused`: what was paused.
+    pub(super) fn with_untaken_session(paused: &str) -> Self {
+        let world = Self::new(&[plain("parser", &[], 1)], 0.0);
+        world.project.hold("parser");
+        let mut run = world.begin();
+        world.project.until_at_work("parser");
+        world.call(&format!("pause {paused}")).exits(0);
+        world.project.let_go("parser");
+        run.exits(3);
+        world
     }
 
     pub(super) fn run(&self) -> Said {

@@ -2,45 +2,25 @@
 //! `acp-agent DIRECTORY SCENARIO`. It writes the requests that it gets to DIRECTORY/requests, and
 //! waits while DIRECTORY/held exists.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::PathBuf;
 use std::process::exit;
-use std::thread::sleep;
-use std::time::Duration;
 
+use longhaul_tests::player::Player;
 use serde_json::{Value, json};
 
 const SESSION: &str = "scripted-1";
 
 fn main() {
-    let mut args = std::env::args().skip(1);
-    let directory = PathBuf::from(args.next().unwrap_or_default());
-    let scenario = args.next().unwrap_or_default();
-    let mut agent = Agent { directory, scenario, lines: io::stdin().lines() };
-    while let Some(request) = agent.next() {
+    let mut agent = Agent(Player::of_this_process());
+    while let Some(request) = agent.0.hear() {
         agent.answer(&request);
     }
 }
 
-struct Agent {
-    directory: PathBuf,
-    scenario: String,
-    lines: io::Lines<io::StdinLock<'static>>,
-}
+struct Agent(Player);
 
 impl Agent {
-    /// The next message; `None` at the end of the input.
-    fn next(&mut self) -> Option<Value> {
-        let line = self.lines.next()?.ok()?;
-        let requests = self.directory.join("requests");
-        let mut file = OpenOptions::new().create(true).append(true).open(requests).ok()?;
-        writeln!(file, "{line}").ok()?;
-        serde_json::from_str(&line).ok()
-    }
-
     fn is(&self, scenario: &str) -> bool {
-        self.scenario == scenario
+        self.0.scenario() == scenario
     }
 
     fn answer(&mut self, request: &Value) {
@@ -74,12 +54,12 @@ impl Agent {
     fn work(&mut self, id: &Value) {
         println!("a line of a log");
         say("I begin.");
-        match self.scenario.as_str() {
+        match self.0.scenario() {
             "refused" => {
                 self.call("c1", "fetch", "https://example.com");
                 return stop(id, "end_turn");
             }
-            "limited" if self.directory.join("limited").exists() => {
+            "limited" if self.0.file("limited").exists() => {
                 let data = json!({ "errorKind": "rate_limit", "retryAfter": 3600 });
                 return fail(id, "Internal error: 429, slow down", &data);
             }
@@ -88,18 +68,13 @@ impl Agent {
                     &json!({ "id": id, "error": { "code": -32000, "message": "Authentication required" } }),
                 );
             }
-            "full" if !self.directory.join("was-full").exists() => return self.fill(id),
+            "full" if self.0.is_to_fill() => return self.fill(id),
             "unknown" => return stop(id, "tired"),
             "crash" => exit(3),
             _ => {}
         }
         if self.call("c1", "execute", "echo finished") {
-            fs::write("at-work", "").expect("the tree can be written");
-            while self.directory.join("held").exists() {
-                sleep(Duration::from_millis(20));
-            }
-            let feature = std::env::var("LONGHAUL_FEATURE_ID").unwrap_or_default();
-            fs::write(format!("{feature}.txt"), "finished\n").expect("the tree can be written");
+            self.0.work();
         }
         update(
             &json!({ "sessionUpdate": "usage_update", "used": 400, "size": 1000, "cost": usd(0.75) }),
@@ -122,7 +97,7 @@ impl Agent {
         ]);
         let params = json!({ "sessionId": SESSION, "toolCall": call, "options": options });
         send(&json!({ "id": "p1", "method": "session/request_permission", "params": params }));
-        let answer = self.next().unwrap_or_default();
+        let answer = self.0.hear().unwrap_or_default();
         let is_allowed = answer.pointer("/result/outcome/optionId") == Some(&json!("yes"));
         let status = if is_allowed { "completed" } else { "failed" };
         let text = json!({ "type": "text", "text": "done" });
@@ -135,9 +110,8 @@ impl Agent {
 
     /// Fills the window, and works on until the turn is cancelled.
     fn fill(&mut self, id: &Value) {
-        fs::write(self.directory.join("was-full"), "").expect("it can be written");
         update(&json!({ "sessionUpdate": "usage_update", "used": 950, "size": 1000 }));
-        while let Some(message) = self.next() {
+        while let Some(message) = self.0.hear() {
             if message["method"] == "session/cancel" {
                 return stop(id, "cancelled");
             }

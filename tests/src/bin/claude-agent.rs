@@ -2,13 +2,10 @@
 //! `claude-agent DIRECTORY SCENARIO`. It writes the lines that it gets to DIRECTORY/requests, and
 //! waits while DIRECTORY/held exists.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::fs;
 use std::process::exit;
-use std::thread::sleep;
-use std::time::Duration;
 
+use longhaul_tests::player::Player;
 use serde_json::{Value, json};
 
 const VERSION: &str = "2.1.330";
@@ -18,13 +15,10 @@ fn main() {
         println!("{VERSION} (Claude Code)");
         return;
     }
-    let mut args = std::env::args().skip(1);
-    let directory = PathBuf::from(args.next().unwrap_or_default());
-    let scenario = args.next().unwrap_or_default();
-    let mut agent = Agent { directory, scenario, lines: io::stdin().lines() };
-    while let Some(line) = agent.next() {
+    let mut agent = Agent(Player::of_this_process());
+    while let Some(line) = agent.0.hear() {
         match line["request"]["subtype"].as_str() {
-            Some("initialize") if agent.scenario == "older" => respond(&line, &json!({})),
+            Some("initialize") if agent.0.scenario() == "older" => respond(&line, &json!({})),
             Some("initialize") => respond(&line, &json!({ "claude_code_version": VERSION })),
             Some("get_context_usage") => respond(&line, &json!({ "maxTokens": 1000 })),
             Some(_) => exit(4),
@@ -33,44 +27,24 @@ fn main() {
     }
 }
 
-struct Agent {
-    directory: PathBuf,
-    scenario: String,
-    lines: io::Lines<io::StdinLock<'static>>,
-}
+struct Agent(Player);
 
 impl Agent {
-    /// The next line; `None` at the end of the input.
-    fn next(&mut self) -> Option<Value> {
-        let line = self.lines.next()?.ok()?;
-        let requests = self.directory.join("requests");
-        let mut file = OpenOptions::new().create(true).append(true).open(requests).ok()?;
-        writeln!(file, "{line}").ok()?;
-        serde_json::from_str(&line).ok()
-    }
-
     fn work(&mut self) {
         send(&json!({
             "type": "system", "subtype": "init", "session_id": "c1",
             "claude_code_version": VERSION, "model": "claude-x",
         }));
-        let was_full = self.directory.join("was-full");
-        match self.scenario.as_str() {
-            "full" if !was_full.exists() => {
-                fs::write(was_full, "").expect("it can be written");
-                return self.fill();
-            }
+        if self.0.is_to_fill() {
+            return self.fill();
+        }
+        match self.0.scenario() {
             "endless" => return while !self.batch(100) {},
             "hangs" => return self.hang(),
             _ => {}
         }
         answer(100, &[text("I begin."), call("t1", "echo finished")]);
-        fs::write("at-work", "").expect("the tree can be written");
-        while self.directory.join("held").exists() {
-            sleep(Duration::from_millis(20));
-        }
-        let feature = std::env::var("LONGHAUL_FEATURE_ID").unwrap_or_default();
-        fs::write(format!("{feature}.txt"), "finished\n").expect("the tree can be written");
+        self.0.work();
         tool_result("t1");
         assert!(!self.is_stopped_after_batch(None), "the window is not full");
         answer(400, &[text("It is written.")]);
@@ -107,7 +81,7 @@ impl Agent {
     fn hang(&mut self) {
         answer(5000, &[text("I begin."), call("t1", "sleep infinity")]);
         fs::write("at-work", "").expect("the tree can be written");
-        while let Some(line) = self.next() {
+        while let Some(line) = self.0.hear() {
             if line["request"]["subtype"] == "interrupt" {
                 respond(&line, &json!({ "still_queued": [] }));
                 return end(&json!({
@@ -126,7 +100,7 @@ impl Agent {
         }
         let request = json!({ "subtype": "hook_callback", "callback_id": "batch", "input": input });
         send(&json!({ "type": "control_request", "request_id": "h1", "request": request }));
-        let reply = self.next().unwrap_or_default();
+        let reply = self.0.hear().unwrap_or_default();
         reply.pointer("/response/response/continue") == Some(&Value::Bool(false))
     }
 }

@@ -2,12 +2,7 @@
 //! `codex-agent DIRECTORY SCENARIO`. It writes the lines that it gets to DIRECTORY/requests, and
 //! waits while DIRECTORY/held exists.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::path::PathBuf;
-use std::thread::sleep;
-use std::time::Duration;
-
+use longhaul_tests::player::Player;
 use serde_json::{Value, json};
 
 const THREAD: &str = "scripted-1";
@@ -17,15 +12,12 @@ fn main() {
         println!("codex-cli 0.169.0");
         return;
     }
-    let mut args = std::env::args().skip(1);
-    let directory = PathBuf::from(args.next().unwrap_or_default());
-    let scenario = args.next().unwrap_or_default();
-    let mut agent = Agent { directory, scenario, lines: io::stdin().lines() };
-    while let Some(request) = agent.next() {
+    let mut agent = Agent(Player::of_this_process());
+    while let Some(request) = agent.0.hear() {
         let opened = json!({ "thread": { "id": THREAD }, "model": "codex-x" });
         match request["method"].as_str().unwrap_or_default() {
             "initialized" => {}
-            "thread/resume" if agent.scenario == "forgets" => {
+            "thread/resume" if agent.0.scenario() == "forgets" => {
                 let error = json!({ "code": -32600, "message": "no rollout found" });
                 send(&json!({ "id": request["id"], "error": error }));
             }
@@ -39,28 +31,13 @@ fn main() {
     }
 }
 
-struct Agent {
-    directory: PathBuf,
-    scenario: String,
-    lines: io::Lines<io::StdinLock<'static>>,
-}
+struct Agent(Player);
 
 impl Agent {
-    /// The next message; `None` at the end of the input.
-    fn next(&mut self) -> Option<Value> {
-        let line = self.lines.next()?.ok()?;
-        let requests = self.directory.join("requests");
-        let mut file = OpenOptions::new().create(true).append(true).open(requests).ok()?;
-        writeln!(file, "{line}").ok()?;
-        serde_json::from_str(&line).ok()
-    }
-
     fn work(&mut self) {
         let item = |text: &str| json!({ "type": "agentMessage", "id": "m", "text": text });
         notify("item/completed", json!({ "item": item("I begin.") }));
-        let was_full = self.directory.join("was-full");
-        if self.scenario == "full" && !was_full.exists() {
-            fs::write(was_full, "").expect("it can be written");
+        if self.0.is_to_fill() {
             return self.fill();
         }
         let mut command = json!({
@@ -68,12 +45,7 @@ impl Agent {
             "status": "inProgress",
         });
         notify("item/started", json!({ "item": command }));
-        fs::write("at-work", "").expect("the tree can be written");
-        while self.directory.join("held").exists() {
-            sleep(Duration::from_millis(20));
-        }
-        let feature = std::env::var("LONGHAUL_FEATURE_ID").unwrap_or_default();
-        fs::write(format!("{feature}.txt"), "finished\n").expect("the tree can be written");
+        self.0.work();
         command["status"] = "completed".into();
         notify("item/completed", json!({ "item": command }));
         used(400);
@@ -84,7 +56,7 @@ impl Agent {
     /// Fills the window, and works on until the turn is interrupted.
     fn fill(&mut self) {
         used(950);
-        while let Some(message) = self.next() {
+        while let Some(message) = self.0.hear() {
             if message["method"] == "turn/interrupt" {
                 reply(&message, &json!({}));
                 return end("interrupted");

@@ -23,6 +23,10 @@ struct Calls {
     limits: u32,
 }
 
+/// The numbers of `asm-generic/unistd.h`, which newer architectures share.
+const GENERIC: Calls =
+    Calls { architecture: 0, keyrings: [217, 218, 219], ipc: &[194, 190, 186, 180], limits: 261 };
+
 /// The native architectures and those of the 32-bit programs that they run.
 const CALLS: [Calls; 5] = [
     // x86-64
@@ -40,12 +44,7 @@ const CALLS: [Calls; 5] = [
         limits: 340,
     },
     // AArch64
-    Calls {
-        architecture: 0xc000_00b7,
-        keyrings: [217, 218, 219],
-        ipc: &[194, 190, 186, 180],
-        limits: 261,
-    },
+    Calls { architecture: 0xc000_00b7, ..GENERIC },
     // ARM
     Calls {
         architecture: 0x4000_0028,
@@ -54,12 +53,7 @@ const CALLS: [Calls; 5] = [
         limits: 369,
     },
     // RISC-V, 64 bits
-    Calls {
-        architecture: 0xc000_00f3,
-        keyrings: [217, 218, 219],
-        ipc: &[194, 190, 186, 180],
-        limits: 261,
-    },
+    Calls { architecture: 0xc000_00f3, ..GENERIC },
 ];
 
 /// The mark of an x32 call; the number of the call without it is that of x86-64.
