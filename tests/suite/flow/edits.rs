@@ -142,6 +142,41 @@ async fn checks_that_are_edited_in_a_session_are_those_that_decide() {
     world.end(&engine).await;
 }
 
+/// A person who corrects a wrong check does not want a session to be paid for it: neither while the
+/// agent works, nor while the check runs.
+#[tokio::test]
+async fn a_check_that_is_corrected_before_it_has_failed_costs_no_session() {
+    for step in ["run_session login", "run_checks login"] {
+        let world = World::new(vec![feature("login", "false")]);
+        world.hold(step);
+        let engine = world.begin().await;
+        world.until_begun(step, 1).await;
+        world.edit(&engine, vec![feature("login", "true")]).await;
+        until("its run was told", async || {
+            !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
+        })
+        .await;
+        world.let_go(step);
+        world.until_passes("login").await;
+        assert_eq!(world.state().sessions, ["p/login/1/1"], "{step}");
+        world.end(&engine).await;
+    }
+}
+
+#[tokio::test]
+async fn a_check_that_is_corrected_after_it_has_failed_costs_no_session() {
+    let corrected = feature("login", "has login");
+    let mut wrong = corrected.clone();
+    wrong.checks.push(Check { name: "typo".into(), run: "false".into(), ..Check::default() });
+    let world = World::new(vec![wrong]);
+    let engine = world.begin().await;
+    world.until_status("login", FeatureStatus::Blocked).await;
+    world.edit(&engine, vec![corrected]).await;
+    world.until_passes("login").await;
+    assert_eq!(world.state().sessions, ["p/login/1/1", "p/login/1/2"]);
+    world.end(&engine).await;
+}
+
 #[tokio::test]
 async fn a_pass_of_other_checks_than_the_list_has_is_a_claim() {
     let world = World::new(vec![feature("login", "has login")]);

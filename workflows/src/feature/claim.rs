@@ -6,8 +6,7 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckOutTip, CloseInput, CloseWorktree, Evidence, Problem, RunSetup, Seal, SealInput,
-    SessionReason, TipInput,
+    CheckOutTip, CloseInput, CloseWorktree, RunSetup, Seal, SealInput, TipInput,
 };
 
 use crate::finding::Finding;
@@ -36,7 +35,8 @@ pub(super) async fn judge(
             failed = notice::checks(context, work, checks).await?.failed().cloned();
         }
         if let Some(failed) = failed {
-            work.take_refuted_claim(failed);
+            // It is not a failure of its work.
+            work.tell_gate(&failed, None);
             merge_lease::release(context, work).await?;
             return Ok(None);
         }
@@ -94,13 +94,5 @@ impl Work {
 
     fn seal_found(&self) -> SealInput {
         self.seal_as("found")
-    }
-
-    /// The agent receives the failure. It is not a failure of its work, so it counts against no
-    /// limit.
-    fn take_refuted_claim(&mut self, evidence: Evidence) {
-        self.reason = SessionReason::GatesFailed;
-        self.feedback.problem =
-            Some(Problem::CheckFailed { evidence: Box::new(evidence), merged_with: None });
     }
 }

@@ -23,6 +23,15 @@ impl Work {
         Ok(())
     }
 
+    /// Takes the edits that were sent so far. Notes stay in the mailbox: they are for the next
+    /// session, and grant another one to a feature that would be given up.
+    pub(super) async fn take_edits(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+        while let Some(received) = context.try_receive(&Filter::signals(&[Edited::SIGNAL])).await? {
+            self.take_note(received);
+        }
+        Ok(())
+    }
+
     /// Whether there are undelivered notes when the feature would be given up. Then the count of
     /// failures restarts; the limit of sessions stays.
     pub(super) async fn is_told_more(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {

@@ -1,5 +1,5 @@
-//! Another session, unless the current target suffices: it is merged in first, and a session is
-//! paid only if the checks still fail.
+//! Another session, unless the current target and the current checks suffice: the target is merged
+//! in first, and a session is paid only if the checks of the list still fail.
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
@@ -8,11 +8,7 @@ use crate::contracts::{Problem, Seal, SessionEnding, SessionReason, SessionRepor
 use super::hosted::{self, Hosting};
 use super::messages::{SessionPermit, SessionResult};
 use super::outcome::Landing;
-use super::tree::baseline;
-use super::tree::gates;
-use super::tree::refresh;
-use super::tree::to_its_end;
-use super::{Stage, Work, claim, notice, session_permit};
+use super::{Stage, Work, claim, session_permit, tree};
 
 /// The result of a try.
 pub(super) enum Try {
@@ -76,8 +72,8 @@ async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<S
                 return Ok(None);
             }
             SessionPermit::Rebase => {
-                refresh(context, work).await?;
-                baseline(context, work).await?;
+                tree::refresh(context, work).await?;
+                tree::baseline(context, work).await?;
             }
             SessionPermit::Refused { reason, over_limit } => {
                 work.over_limit = over_limit;
@@ -87,27 +83,28 @@ async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<S
     }
 }
 
-/// Merges the target before a retry; returns the commit if its gates now pass without another
-/// session.
+/// Merges the target before a retry; returns the commit if its gates, which may have been edited,
+/// now pass without another session.
 async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     if matches!(work.reason, SessionReason::Start | SessionReason::Continue) {
         return Ok(None);
     }
+    work.take_edits(context).await?;
     let known = match &work.feedback.problem {
         Some(Problem::CheckFailed { merged_with, .. }) => merged_with.clone(),
         _ => None,
     };
-    let has_moved = refresh(context, work).await?;
+    let has_moved = tree::refresh(context, work).await?;
     // The gates have already failed on the result of this merge.
     let is_known = known.is_some() && known == work.tip;
     match (&work.feedback.problem, work.reason) {
-        _ if !has_moved || is_known => Ok(None),
+        _ if (!has_moved || is_known) && !work.has_edited_checks() => Ok(None),
         (_, SessionReason::Repair) => {
-            baseline(context, work).await?;
+            tree::baseline(context, work).await?;
             Ok(None)
         }
         (Some(Problem::CheckFailed { .. } | Problem::Conflict { .. }), _) => {
-            gates(context, work).await
+            tree::gates(context, work).await
         }
         _ => Ok(None),
     }
@@ -147,7 +144,7 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
         return landed(context, work, commit, files).await;
     }
     // The work of a paid session is kept, also if the run is cancelled now.
-    let sealed = to_its_end::<Seal>(context, work.seal(&session)).await;
+    let sealed = tree::to_its_end::<Seal>(context, work.seal(&session)).await;
     if let Err(Stop::Failed(failure)) = sealed {
         session_permit::report(context, work, SessionResult::of(&session, true)).await?;
         return Err(Stop::Failed(failure));
@@ -165,10 +162,8 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
         return Ok(Try::Again);
     }
     work.enter(context, Stage::Gates).await?;
-    let gates = work.gates(&sealed.commit);
-    let gates = notice::checks(context, work, gates).await?;
-    if let Some(failed) = gates.failed() {
-        work.take_failed_gate(failed, None);
+    if let Some(failed) = tree::failed_gate(context, work, &sealed.commit).await? {
+        work.take_failed_gate(&failed, None);
         return Ok(Try::Again);
     }
     Ok(Try::Passed(sealed.commit))

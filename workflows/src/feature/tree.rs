@@ -2,7 +2,7 @@
 
 use longhaul_engine::{Activity, Context, ContextExt, Stop};
 
-use crate::contracts::{RefreshWorktree, RunSetup};
+use crate::contracts::{Evidence, RefreshWorktree, RunSetup};
 
 use super::{Stage, Work, notice};
 
@@ -36,13 +36,34 @@ pub(super) async fn gates(
         work.tell_failed_gate(failed);
         return Ok(None);
     }
-    let gates = work.gates(&commit);
-    let gates = notice::checks(context, work, gates).await?;
-    if let Some(failed) = gates.failed() {
-        work.tell_failed_gate(failed);
+    if let Some(failed) = failed_gate(context, work, &commit).await? {
+        work.tell_failed_gate(&failed);
         return Ok(None);
     }
     Ok(Some(commit))
+}
+
+/// Runs the gates as they are in the list now; returns the failed one. A person who corrects a
+/// check while it runs does not want a session to be paid for its failure.
+pub(super) async fn failed_gate(
+    context: &mut dyn Context,
+    work: &mut Work,
+    commit: &str,
+) -> Result<Option<Evidence>, Stop> {
+    let mut failed = None;
+    loop {
+        work.take_edits(context).await?;
+        let gates = work.gates(commit);
+        if let Some((evidence, checks)) = failed
+            && checks == gates.checks
+        {
+            return Ok(Some(evidence));
+        }
+        let checks = gates.checks.clone();
+        let report = notice::checks(context, work, gates).await?;
+        let Some(evidence) = report.failed().cloned() else { return Ok(None) };
+        failed = Some((evidence, checks));
+    }
 }
 
 /// Calls an activity, and once more if the run is cancelled meanwhile; returns whether it was.

@@ -42,6 +42,8 @@ pub(super) struct Work {
     pub(super) repairs: bool,
     /// Work of this run is on the target, but its gates failed there.
     pub(super) redo: bool,
+    /// The checks of the list when a gate failed.
+    failed_checks: Vec<Check>,
     /// The commit after the last session, and how many in a row have left it as it was.
     last_commit: String,
     pub(super) unchanged: u32,
@@ -79,6 +81,7 @@ impl Work {
             broken: None,
             repairs: false,
             redo: false,
+            failed_checks: Vec::new(),
             last_commit: String::new(),
             unchanged: 0,
             granted: None,
@@ -452,6 +455,14 @@ impl Work {
         self.tell_gate(failed, tip);
     }
 
+    /// Whether the checks were edited since a gate failed.
+    pub(super) fn has_edited_checks(&self) -> bool {
+        let is_failed = matches!(self.feedback.problem, Some(Problem::CheckFailed { .. }));
+        is_failed
+            && self.reason == SessionReason::GatesFailed
+            && self.failed_checks != self.own_checks()
+    }
+
     /// Records a failed gate without a session in between. A broken baseline may be the cause, and
     /// is repaired first.
     pub(super) fn tell_failed_gate(&mut self, failed: &Evidence) {
@@ -460,7 +471,9 @@ impl Work {
         }
     }
 
-    fn tell_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
+    /// Records a failed gate for the next session; it counts towards no limit.
+    pub(super) fn tell_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
+        self.failed_checks = self.own_checks();
         self.reason = SessionReason::GatesFailed;
         let merged_with = tip.map(str::to_owned);
         self.feedback.problem =

@@ -14,6 +14,13 @@ fn changes_the_question(fields: &[&str]) -> bool {
     fields.iter().any(|field| !matches!(*field, "priority" | "depends_on" | "extra"))
 }
 
+/// Whether these fields ask for other work. Edited checks do not: they show whether the work that is
+/// there suffices.
+fn changes_the_work(fields: &[&str]) -> bool {
+    changes_the_question(fields)
+        && fields.iter().any(|field| !matches!(*field, "checks" | "approval"))
+}
+
 impl ProjectRun {
     pub(super) fn load_input(&self) -> LoadInput {
         let landed = self.landed.clone().unwrap_or_else(|| self.passed_commits());
@@ -68,6 +75,9 @@ impl ProjectRun {
         for (feature, fields) in &changes.edited {
             if changes_the_question(fields) {
                 self.note_edit(feature, fields);
+                if changes_the_work(fields) {
+                    self.record(feature).called_done = false;
+                }
                 self.ask_again(feature);
                 self.tell_edit(feature);
             }
@@ -196,7 +206,6 @@ impl ProjectRun {
 
     /// The requirements have changed: an earlier pass becomes a claim.
     fn ask_again(&mut self, id: &FeatureId) {
-        self.record(id).called_done = false;
         match self.backlog.state(id) {
             Some(FeatureState::Passed) => {
                 self.record(id).claimed = true;
