@@ -120,10 +120,10 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
             format!("echo ref: refs/heads/BRANCH > '{file}'"),
         ),
         Damage::PackedRefs { lost, .. } => (
-            format!(
-                "{file} is damaged, and with it {} that have no file of their own",
-                counted(lost.len() as u64, "ref")
-            ),
+            match counted(lost.len() as u64, "ref") {
+                _ if lost.is_empty() => format!("{file} has lines that git cannot read"),
+                refs => format!("{file} is damaged, and with it {refs} that have no file of their own"),
+            },
             "move it away, then restore each branch from .git/logs: git update-ref NAME COMMIT"
                 .to_owned(),
         ),
