@@ -2,8 +2,10 @@
 //!
 //! A server runs in the sandbox of the agent, for one exchange: for the list of its tools at the
 //! start of a session, and for each call. So no crash can take its state back, and it ends with the
-//! call. Its standard output reaches the client through an observer.
+//! call. Its standard output reaches the client through an observer. A server with an address runs
+//! elsewhere; it is connected to for one exchange, too.
 
+mod http;
 mod output;
 
 use std::path::Path;
@@ -22,6 +24,7 @@ use crate::confine::{ConfinedPaths, sandbox};
 use crate::obstacle::{Obstacle, why_not};
 use crate::process::{Environment, Fifo, Limits, Spec, logs_of};
 
+pub(crate) use http::key_of;
 use output::output;
 
 /// The result of a tool.
@@ -63,9 +66,12 @@ pub fn problem(root: &Path, agent: &AgentSettings) -> Option<Obstacle> {
             let problem = format!("[agent.mcp.{name}] is no name of a server");
             return Some(Obstacle::new(problem, "use letters, digits and `_`"));
         }
+        if let Some(url) = &server.url {
+            return http::problem(name, server, url);
+        }
         let Some(program) = server.command.first() else {
-            let problem = format!("[agent.mcp.{name}] has no `command`");
-            return Some(Obstacle::new(problem, "give the program"));
+            let problem = format!("[agent.mcp.{name}] has neither `command` nor `url`");
+            return Some(Obstacle::new(problem, "give the program, or the address of the server"));
         };
         let why = why_not(root, program)?;
         let problem = format!("`{program}` of [agent.mcp.{name}] {why}");
@@ -110,8 +116,20 @@ impl Host<'_> {
         Ok(ToolResult { text: text(&result), is_error })
     }
 
-    /// Starts a server, speaks to it, and ends it.
+    /// Connects to a server and speaks to it.
     async fn exchange<T>(
+        &self,
+        server: &str,
+        speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
+    ) -> Result<T, Failure> {
+        match self.agent.mcp.get(server).and_then(|settings| settings.url.as_ref()) {
+            Some(url) => self.exchange_over_http(server, url, speak).await,
+            None => self.exchange_with_program(server, speak).await,
+        }
+    }
+
+    /// Starts a server, speaks to it, and ends it.
+    async fn exchange_with_program<T>(
         &self,
         server: &str,
         speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,

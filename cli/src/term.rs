@@ -31,8 +31,9 @@ pub(crate) fn start_log(verbose: u8) {
         2 => "debug",
         _ => "trace",
     };
+    // What MCP connections fail with is part of the failure of the session.
     let default = format!(
-        "warn,longhaul_engine={level},longhaul_storage={level},longhaul_activities={level},longhaul_server={level},longhaul_cli={level}"
+        "warn,rmcp=off,longhaul_engine={level},longhaul_storage={level},longhaul_activities={level},longhaul_server={level},longhaul_cli={level}"
     );
     let filter =
         EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new(default));

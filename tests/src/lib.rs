@@ -8,6 +8,7 @@ pub mod dice;
 pub mod disk;
 pub mod dying;
 pub mod history;
+pub mod mcp;
 pub mod plain;
 pub mod player;
 pub mod project;

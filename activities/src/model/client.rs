@@ -12,7 +12,7 @@ const KEEPALIVE: Duration = Duration::from_mins(1);
 
 /// The clients of one handler.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Clients(Arc<Mutex<HashMap<Kind, Client>>>);
+pub(crate) struct Clients(Arc<Mutex<HashMap<Kind, Client>>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Kind {
@@ -35,7 +35,7 @@ impl Clients {
     }
 
     /// The client for a URL. The first one may read the certificates of the system.
-    pub(super) fn for_url(&self, url: &Url) -> Result<Client, Failure> {
+    pub(crate) fn for_url(&self, url: &Url) -> Result<Client, Failure> {
         let kind = Kind::of(url);
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&kind) {
@@ -75,7 +75,7 @@ fn is_local(url: &Url) -> bool {
 }
 
 /// An error and its causes in one line.
-pub(super) fn causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {

@@ -7,7 +7,7 @@
 mod anthropic;
 mod anthropic_answer;
 mod chain;
-mod client;
+pub(crate) mod client;
 mod exchange;
 mod files;
 mod key;

@@ -240,6 +240,7 @@ fn inherited_secrets(agent: &AgentSettings) -> impl Iterator<Item = (String, Str
     };
     let passed = agent.pass_env.iter().map(String::as_str).filter(is_secret);
     let key = agent.api.key_env.as_deref();
-    let names = passed.chain(key).chain(KEYS);
+    let of_servers = agent.mcp.values().filter_map(|server| server.key_env.as_deref());
+    let names = passed.chain(key).chain(of_servers).chain(KEYS);
     names.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)))
 }

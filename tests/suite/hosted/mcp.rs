@@ -1,6 +1,7 @@
 //! Tools of MCP servers, by a small real server.
 
 use longhaul_model_server::{Answer, Options, Outcome, Part, Reply, Request};
+use longhaul_tests::mcp::HttpMcpServer;
 use longhaul_tests::wait::until;
 use serde_json::json;
 
@@ -45,6 +46,56 @@ fn the_agent_calls_tools_of_a_server() {
     history.exits(0).says("mcp__files__append");
     assert_eq!(hosted.world.longhaul.left_over(), Vec::<String>::new());
     hosted.world.call("replay --all").exits(0).says("0 diverged");
+}
+
+#[test]
+fn the_agent_calls_tools_of_a_server_over_http() {
+    const KEY: &str = "key-of-the-server-123";
+    let server = HttpMcpServer::start(KEY);
+    let url = &server.url;
+    let settings = format!(
+        "[agent.mcp.files]\nurl = '{url}'\nkey_env = 'FILES_KEY'\n[agent.env]\nFILES_KEY = '{KEY}'\n"
+    );
+    let script = |request: &Request| match results(request) {
+        0 => Answer::call("mcp__files__word", &json!({})).into(),
+        1 => {
+            let line = format!("printf {} > parser.txt", last(request));
+            Answer::call("shell", &json!({ "command": line })).into()
+        }
+        _ => finish(),
+    };
+    let hosted = Hosted::new(&PLANS[..1], &settings, Options::default(), script);
+    hosted.world.run().exits(0).says("1 of 1 features pass");
+    assert_eq!(hosted.world.project.git(&["show", "main:parser.txt"]), "finished");
+    assert_eq!(server.refused(), 0);
+    let history = hosted.world.call(&format!("history {}/parser/1/1 -o json", hosted.id()));
+    assert!(!history.out.contains(KEY), "{}", history.out);
+}
+
+#[test]
+fn a_server_over_http_that_refuses_or_is_away_costs_nothing() {
+    let server = HttpMcpServer::start("right");
+    let wrong = "key_env = 'FILES_KEY'\n[agent.env]\nFILES_KEY = 'wrong'\n";
+    for (url, key, reason) in [
+        (&*server.url, wrong, "401"),
+        (&*server.url, "key_env = 'LONGHAUL_TEST_NO_KEY'\n", "LONGHAUL_TEST_NO_KEY"),
+        ("http://127.0.0.1:1/mcp", "", "Connection refused"),
+    ] {
+        let settings = format!("[agent.mcp.files]\nurl = '{url}'\n{key}");
+        let hosted = Hosted::new(&PLANS[..1], &settings, Options::default(), |_| finish());
+        let mut run = hosted.world.begin();
+        until(&format!("{reason} is shown"), || {
+            hosted.world.call("why parser").out.contains(reason)
+        });
+        run.terminate();
+        run.wait_for(longhaul_tests::wait::PATIENCE);
+        assert_eq!(hosted.server.count(Outcome::Answered), 0, "nothing is paid");
+    }
+    for settings in ["url = 'files'", "url = 'http://x/'\ncommand = ['x']", ""] {
+        let settings = format!("[agent.mcp.files]\n{settings}\n");
+        let hosted = Hosted::new(&PLANS[..1], &settings, Options::default(), |_| finish());
+        hosted.world.run().exits(2).says("[agent.mcp.files]");
+    }
 }
 
 #[test]

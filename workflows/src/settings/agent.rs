@@ -208,7 +208,14 @@ impl Default for HookSettings {
 pub struct McpSettings {
     /// The program and its arguments, which speak the protocol on standard input and output. A
     /// program with a slash in it is relative to the root of the user's checkout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// The address of a server that runs elsewhere, instead of a command: streamable HTTP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The environment variable with the key of that server, sent as a bearer token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
 }
 
 /// Reads `agent = "claude"` as a table with that driver.

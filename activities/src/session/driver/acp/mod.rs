@@ -15,11 +15,13 @@ mod update;
 
 use std::path::Path;
 
-use longhaul_workflows::settings::AgentSettings;
+use longhaul_workflows::settings::{AgentSettings, McpSettings};
 use serde_json::{Value, json};
 
 use super::environment::AgentEnvironment;
 use super::{Abilities, AgentDriver, Dialogue, Launch, Reader};
+use crate::longhaul_toml::agent_env;
+use crate::mcp::key_of;
 
 use reader::AcpReader;
 pub(super) use reader::{Answer, initialize};
@@ -70,16 +72,53 @@ impl AgentDriver for Acp {
     }
 }
 
-/// The MCP servers of the settings, for the agent to start.
-fn servers(agent: &AgentSettings, root: &Path) -> Vec<Value> {
-    let server = |(name, server): (&String, &longhaul_workflows::settings::McpSettings)| {
-        let (program, args) = server.command.split_first()?;
-        let program = if program.contains('/') {
-            root.join(program).to_string_lossy().into_owned()
-        } else {
-            program.clone()
+/// The MCP servers of the settings, which the agent starts or connects to.
+fn servers(agent: &AgentSettings, root: &Path, takes_http: bool) -> Result<Vec<Value>, String> {
+    let mut env = None;
+    let server = |(name, server): (&String, &McpSettings)| {
+        let Some(url) = &server.url else {
+            let (program, args) = server.command.split_first().unwrap_or((name, &[]));
+            let program = if program.contains('/') {
+                root.join(program).to_string_lossy().into_owned()
+            } else {
+                program.clone()
+            };
+            return Ok(json!({ "name": name, "command": program, "args": args, "env": [] }));
         };
-        Some(json!({ "name": name, "command": program, "args": args, "env": [] }))
+        if !takes_http {
+            return Err(format!(
+                "the agent takes no MCP servers over HTTP; remove [agent.mcp.{name}]"
+            ));
+        }
+        if env.is_none() {
+            env = Some(agent_env(root, &agent.env).map_err(|failure| failure.message)?);
+        }
+        let given = |name: &str| env.as_ref()?.get(name).cloned();
+        let key = key_of(name, server, given).map_err(|failure| failure.message)?;
+        let header = |key| json!({ "name": "Authorization", "value": format!("Bearer {key}") });
+        let headers: Vec<_> = key.map(header).into_iter().collect();
+        Ok(json!({ "type": "http", "name": name, "url": url, "headers": headers }))
     };
-    agent.mcp.iter().filter_map(server).collect()
+    agent.mcp.iter().map(server).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_over_http_is_for_agents_that_take_one() {
+        let mut agent = AgentSettings::default();
+        let settings = McpSettings { url: Some("http://x/mcp".into()), ..McpSettings::default() };
+        agent.mcp.insert("docs".into(), settings);
+        let refused = servers(&agent, Path::new("/"), false);
+        assert_eq!(
+            refused,
+            Err("the agent takes no MCP servers over HTTP; remove [agent.mcp.docs]".to_owned())
+        );
+        let given = servers(&agent, Path::new("/"), true).expect("it takes one");
+        let expected =
+            json!([{ "type": "http", "name": "docs", "url": "http://x/mcp", "headers": [] }]);
+        assert_eq!(Value::from(given), expected);
+    }
 }

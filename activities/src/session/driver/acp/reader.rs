@@ -137,6 +137,8 @@ impl AcpReader {
             }
             () => None,
         };
+        self.tools.takes_http =
+            result.pointer("/agentCapabilities/mcpCapabilities/http") == Some(&Value::Bool(true));
         let login = self.dialogue.as_ref().and_then(|it| it.agent.acp.login.clone());
         match login {
             Some(method) => {
@@ -150,7 +152,10 @@ impl AcpReader {
     /// Asks for a new conversation, or for the earlier one.
     fn open(&mut self) -> Vec<AgentEvent> {
         let Some(dialogue) = &self.dialogue else { return Vec::new() };
-        let servers = servers(&dialogue.agent, &dialogue.root);
+        let servers = match servers(&dialogue.agent, &dialogue.root, self.tools.takes_http) {
+            Ok(servers) => servers,
+            Err(message) => return self.ended(End::new(AgentOutcome::Protocol, message)),
+        };
         let mut params = json!({ "cwd": dialogue.folder, "mcpServers": servers });
         match (&dialogue.resumed, self.tools.resume) {
             (None, _) => self.request(SESSION, "session/new", params),

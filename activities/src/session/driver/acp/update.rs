@@ -95,6 +95,8 @@ pub(super) struct Tools {
     calls: BTreeMap<String, Call>,
     /// The request that resumes a conversation, if the agent has one.
     pub(super) resume: Option<&'static str>,
+    /// Whether the agent connects to MCP servers over HTTP.
+    pub(super) takes_http: bool,
 }
 
 /// A tool call that has not ended.

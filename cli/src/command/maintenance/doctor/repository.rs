@@ -122,7 +122,9 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
         Damage::PackedRefs { lost, .. } => (
             match counted(lost.len() as u64, "ref") {
                 _ if lost.is_empty() => format!("{file} has lines that git cannot read"),
-                refs => format!("{file} is damaged, and with it {refs} that have no file of their own"),
+                refs => {
+                    format!("{file} is damaged, and with it {refs} that have no file of their own")
+                }
             },
             "move it away, then restore each branch from .git/logs: git update-ref NAME COMMIT"
                 .to_owned(),

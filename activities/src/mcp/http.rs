@@ -1,0 +1,107 @@
+//! Servers over streamable HTTP.
+
+use longhaul_engine::Failure;
+use longhaul_workflows::settings::McpSettings;
+use reqwest::Url;
+use rmcp::service::ClientInitializeError;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransportConfig, StreamableHttpError,
+};
+use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
+use rmcp::{ServiceError, ServiceExt as _};
+
+use super::{Client, Host, TIMEOUT};
+use crate::model::client::{Clients, causes};
+use crate::obstacle::Obstacle;
+
+/// Why a server with an address cannot be used. No connection is made.
+pub(super) fn problem(name: &str, server: &McpSettings, url: &str) -> Option<Obstacle> {
+    if !server.command.is_empty() {
+        let problem = format!("[agent.mcp.{name}] has both `command` and `url`");
+        return Some(Obstacle::new(problem, "remove one of them"));
+    }
+    let scheme = Url::parse(url).map(|url| url.scheme().to_owned());
+    if !scheme.is_ok_and(|scheme| ["http", "https"].contains(&&*scheme)) {
+        let problem = format!("`url` of [agent.mcp.{name}] is no address of a server");
+        return Some(Obstacle::new(problem, "give one that begins with `https://` or `http://`"));
+    }
+    None
+}
+
+impl Host<'_> {
+    /// Connects to a server, speaks to it, and ends the connection.
+    pub(super) async fn exchange_over_http<T>(
+        &self,
+        server: &str,
+        url: &str,
+        speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
+    ) -> Result<T, Failure> {
+        let failed =
+            |why: String| Failure::terminal(format!("the MCP server `{server}` at {url} {why}"));
+        let address = Url::parse(url).map_err(|error| failed(error.to_string()))?;
+        let client = Clients::default().for_url(&address)?;
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+        let given = |name: &str| Some(self.env.get(name)?.to_string_lossy().into_owned());
+        if let Some(settings) = self.agent.mcp.get(server) {
+            config.auth_header = key_of(server, settings, given)?;
+        }
+        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let spoken = async {
+            let client = ().serve(transport).await;
+            let client =
+                client.map_err(|error| format!("does not answer: {}", begin_error(&error)))?;
+            let spoken = speak(&client).await;
+            let _ = client.cancel().await;
+            spoken.map_err(|error| format!("gives no valid answer: {}", call_error(&error)))
+        };
+        tokio::select! {
+            spoken = tokio::time::timeout(TIMEOUT, spoken) => spoken
+                .unwrap_or_else(|_| Err(format!("gave no answer for {} s", TIMEOUT.as_secs())))
+                .map_err(failed),
+            () = self.attempt.cancelled() => Err(Failure::cancelled()),
+        }
+    }
+}
+
+/// Why a connection does not begin, without the types of the library.
+fn begin_error(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => transport_error(error),
+        other => causes(other),
+    }
+}
+
+fn call_error(error: &ServiceError) -> String {
+    match error {
+        ServiceError::TransportSend(error) => transport_error(error),
+        other => causes(other),
+    }
+}
+
+/// The library does not name the cause of an HTTP error as its source.
+fn transport_error(error: &DynamicTransportError) -> String {
+    match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => causes(error),
+        _ => causes(&*error.error),
+    }
+}
+
+/// The key of a server, from `[agent] env` or the environment of Longhaul.
+///
+/// # Errors
+/// If the variable is not set.
+pub(crate) fn key_of(
+    name: &str,
+    server: &McpSettings,
+    given: impl Fn(&str) -> Option<String>,
+) -> Result<Option<String>, Failure> {
+    let Some(variable) = server.key_env.as_deref() else { return Ok(None) };
+    let value = given(variable).or_else(|| std::env::var(variable).ok());
+    let value = value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    value.map(Some).ok_or_else(|| {
+        Failure::terminal(format!(
+            "the variable `{variable}`, which holds the key of [agent.mcp.{name}], is not set: set \
+             it in the environment of longhaul, or in `[agent] env`"
+        ))
+    })
+}
