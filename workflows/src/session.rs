@@ -216,6 +216,7 @@ impl Session {
         if !self.acknowledge(context).await? {
             return Ok(SessionEnding::ContextFull);
         }
+        self.progress.window.size = self.start.session.agent.context.window_of(begun.window);
         self.conversation =
             Conversation::begin(&begun.texts.system, &begun.tools, &begun.texts.prompt);
         self.begun = Some(begun);

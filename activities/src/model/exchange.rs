@@ -10,7 +10,7 @@ use eventsource_stream::{Event, EventStreamError, Eventsource as _};
 use futures_util::{Stream, StreamExt as _};
 use longhaul_engine::{Attempt, Failure, Payload};
 use longhaul_workflows::contracts::{Message, ModelCall, ModelStop};
-use longhaul_workflows::settings::Protocol;
+use longhaul_workflows::settings::{ApiSettings, Protocol};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url};
 use serde_json::Value;
@@ -51,11 +51,20 @@ pub(super) struct Answered {
 
 /// The URL of a call.
 pub(super) fn url(call: &ModelCall) -> Result<Url, Failure> {
-    let (provider, path) = match call.api.protocol {
-        Protocol::Anthropic => ("https://api.anthropic.com", "v1/messages"),
-        Protocol::Openai => ("https://api.openai.com", "v1/chat/completions"),
+    let path = match call.api.protocol {
+        Protocol::Anthropic => "v1/messages",
+        Protocol::Openai => "v1/chat/completions",
     };
-    let url = Url::parse(call.api.url.as_deref().unwrap_or(provider)).ok();
+    endpoint(&call.api, path)
+}
+
+/// A URL of a provider.
+pub(super) fn endpoint(api: &ApiSettings, path: &str) -> Result<Url, Failure> {
+    let provider = match api.protocol {
+        Protocol::Anthropic => "https://api.anthropic.com",
+        Protocol::Openai => "https://api.openai.com",
+    };
+    let url = Url::parse(api.url.as_deref().unwrap_or(provider)).ok();
     let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
     let mut url = url.ok_or_else(|| {
         Failure::terminal("`[agent.api] url` is not an HTTP URL, as http://127.0.0.1:8000 is")
@@ -65,6 +74,21 @@ pub(super) fn url(call: &ModelCall) -> Result<Url, Failure> {
     let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
     url.set_path(&format!("{base}/{path}"));
     Ok(url)
+}
+
+/// The headers that name the user and the version of the protocol.
+pub(super) fn credentials(protocol: Protocol, key: &Key) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    let (name, prefix) = match protocol {
+        Protocol::Anthropic => {
+            let version = HeaderValue::from_static(anthropic::VERSION);
+            headers.insert(HeaderName::from_static("anthropic-version"), version);
+            (HeaderName::from_static("x-api-key"), "")
+        }
+        Protocol::Openai => (AUTHORIZATION, "Bearer "),
+    };
+    headers.extend(key.header(prefix)?.map(|value| (name, value)));
+    Ok(headers)
 }
 
 impl Exchange<'_> {
@@ -111,18 +135,9 @@ impl Exchange<'_> {
     }
 
     fn headers(&self) -> Result<HeaderMap, Failure> {
-        let mut headers = HeaderMap::new();
+        let mut headers = credentials(self.call.api.protocol, self.key)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let (name, prefix) = match self.call.api.protocol {
-            Protocol::Anthropic => {
-                let version = HeaderValue::from_static(anthropic::VERSION);
-                headers.insert(HeaderName::from_static("anthropic-version"), version);
-                (HeaderName::from_static("x-api-key"), "")
-            }
-            Protocol::Openai => (AUTHORIZATION, "Bearer "),
-        };
-        headers.extend(self.key.header(prefix)?.map(|value| (name, value)));
         Ok(headers)
     }
 

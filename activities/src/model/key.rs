@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::Path;
 
 use longhaul_engine::{Failure, FailureKind};
-use longhaul_workflows::contracts::{CallModel, ModelCall};
+use longhaul_workflows::contracts::CallModel;
+use longhaul_workflows::settings::{ApiSettings, EnvSource};
 use reqwest::header::HeaderValue;
 
 use crate::longhaul_toml;
@@ -28,13 +29,17 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// Reads the key of a call. `root` is the user's checkout.
+    /// Reads the key of a provider. `root` is the user's checkout.
     ///
     /// # Errors
     /// [`CallModel::AUTH`] if it is missing. The message names the variable, never a value.
-    pub(super) fn of(call: &ModelCall, root: &Path) -> Result<Self, Failure> {
-        let name = call.api.key_name();
-        let value = match &call.key {
+    pub(super) fn of(
+        api: &ApiSettings,
+        source: Option<&EnvSource>,
+        root: &Path,
+    ) -> Result<Self, Failure> {
+        let name = api.key_name();
+        let value = match source {
             Some(source) => {
                 let wanted = BTreeMap::from([(name.to_owned(), source.clone())]);
                 longhaul_toml::agent_env(root, &wanted).map_err(missing)?.remove(name)
@@ -42,8 +47,7 @@ impl Key {
             None => std::env::var(name).ok(),
         };
         let value = value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
-        let is_optional =
-            call.api.url.is_some() && call.api.key_env.is_none() && call.key.is_none();
+        let is_optional = api.url.is_some() && api.key_env.is_none() && source.is_none();
         if value.is_none() && !is_optional {
             return Err(missing(Failure::terminal(format!(
                 "the variable `{name}`, which holds the key of the model's provider, is not set: \

@@ -21,6 +21,7 @@ mod recent;
 mod refusal;
 mod size;
 mod wait;
+pub(crate) mod window;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -173,7 +174,10 @@ impl Handler<CallModel> for ModelHandler {
                     let directory = files.conversations();
                     Conversation::of(&directory, |head| recent.take(&directory, head), &call)?
                 };
-                Ok(PreparedCall::Request(conversation, Key::of(&call, &root)?))
+                Ok(PreparedCall::Request(
+                    conversation,
+                    Key::of(&call.api, call.key.as_ref(), &root)?,
+                ))
             }
         };
         let (mut conversation, key) = match blocking(prepare).await? {

@@ -16,6 +16,8 @@ use crate::confine::describe;
 use crate::git::{self, GitHandlers, TreeRequest, WorkTree};
 use crate::longhaul_toml::agent_env;
 use crate::mcp::Host;
+use crate::model::client::Clients;
+use crate::model::window;
 use crate::process::{Environment, Runner, Supervisor, write_durably};
 
 use super::files::SessionFiles;
@@ -25,12 +27,14 @@ use super::{landed, progress_file, sandbox_of};
 #[derive(Debug, Clone)]
 pub struct HostedHandler {
     setup: SetUp,
+    clients: Clients,
 }
 
 impl HostedHandler {
     /// A handler that keeps its files in a data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
-        Self { setup: SetUp { runner: Runner::new(data_dir, supervisor), git } }
+        let setup = SetUp { runner: Runner::new(data_dir, supervisor), git };
+        Self { setup, clients: Clients::default() }
     }
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
@@ -85,6 +89,7 @@ impl Handler<BeginSession> for HostedHandler {
                 sandbox: String::new(),
                 texts: prompt::texts(&input),
                 tools: Vec::new(),
+                window: None,
             });
         }
         let tree = self.tree(session, attempt).await?;
@@ -100,7 +105,14 @@ impl Handler<BeginSession> for HostedHandler {
         tracing::info!(run = %attempt.run, session = session.number, sandbox, "a session begins");
         let mut tools = tools();
         tools.extend(self.mcp_tools(session, tree.path(), attempt).await?);
-        Ok(SessionBegin { landed: None, sandbox, texts, tools })
+        let window = match session.agent.context.window {
+            Some(_) => None,
+            None => {
+                let root = self.setup.git.root_of(&session.project);
+                window::stated(&self.clients, &session.agent, &root).await
+            }
+        };
+        Ok(SessionBegin { landed: None, sandbox, texts, tools, window })
     }
 }
 

@@ -68,6 +68,7 @@ impl Handler<BeginSession> for Begin {
                 ..PromptTexts::default()
             },
             tools: tools::specs(),
+            window: None,
         })
     }
 }
@@ -116,7 +117,7 @@ pub(super) fn session(number: usize, url: &str, directory: &Path) -> Result<NewR
             driver: Driver::Api,
             model: Some("scripted".into()),
             api: ApiSettings { url: Some(url.into()), ..ApiSettings::default() },
-            context: ContextSettings { window: WINDOW, ..ContextSettings::default() },
+            context: ContextSettings { window: Some(WINDOW), ..ContextSettings::default() },
             ..AgentSettings::default()
         },
         available: None,

@@ -95,6 +95,22 @@ fn sessions_that_only_fill_their_windows_end() {
     hosted.world.call("replay --all").exits(0).says("0 diverged");
 }
 
+/// A model of one's own often has a smaller window than those of the large providers.
+#[test]
+fn the_window_is_the_one_of_the_settings_or_of_the_provider() {
+    for (stated, settings, expected) in [
+        (50_000, "", 50_000),
+        (1_000_000, "", 200_000),
+        (50_000, "[agent.context]\nwindow = 60000\n", 60_000),
+    ] {
+        let options = Options { window: Some(stated), ..Options::default() };
+        let hosted = Hosted::new(&PLANS[..1], settings, options, works);
+        hosted.world.run().exits(0);
+        let shown = hosted.world.json(&format!("session show {}/parser/1/1", hosted.id()));
+        assert_eq!(shown["window"], json!(expected), "{shown}");
+    }
+}
+
 #[test]
 fn a_cancelled_or_terminated_session_is_paid_from_the_budget() {
     for verb in ["cancel", "terminate"] {

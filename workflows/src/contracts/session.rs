@@ -38,6 +38,9 @@ pub struct SessionBegin {
     pub texts: PromptTexts,
     /// The tools.
     pub tools: Vec<ToolSpec>,
+    /// The context window that the provider states, in tokens, if the settings name none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
 }
 
 /// The texts for a model. They are recorded, so a better text does not make a run diverge.

@@ -161,7 +161,7 @@ impl Session {
             api: agent.api.clone(),
             key: key.cloned(),
             model,
-            window: agent.context.window,
+            window: self.progress.window.size,
             head: conversation.sent.as_ref().map(|(head, _)| head.clone()),
             new: conversation.unsent().to_vec(),
         }

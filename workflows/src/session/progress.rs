@@ -93,6 +93,6 @@ impl SessionProgress {
     }
 
     pub(super) fn new(start: &SessionStart) -> Self {
-        Self { window: Window::new(start.session.agent.context.window), ..Self::default() }
+        Self { window: Window::new(start.session.agent.context.window_of(None)), ..Self::default() }
     }
 }

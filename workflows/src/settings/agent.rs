@@ -138,8 +138,10 @@ fn host_of(url: &str) -> &str {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContextSettings {
-    /// The window in tokens.
-    pub window: u64,
+    /// The window in tokens. By default what the provider states, at most
+    /// [`ContextSettings::WINDOW`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
     /// Where a checkpoint is taken.
     pub checkpoint_at: f64,
     /// Where the conversation is summarised.
@@ -152,10 +154,21 @@ pub struct ContextSettings {
 
 impl Eq for ContextSettings {}
 
+impl ContextSettings {
+    /// The largest window that is used unless the settings name one. Each call of a model pays for
+    /// all that is in the window.
+    pub const WINDOW: u64 = 200_000;
+
+    /// The window to use, with a provider that may state one.
+    pub fn window_of(&self, stated: Option<u64>) -> u64 {
+        self.window.unwrap_or_else(|| stated.unwrap_or(Self::WINDOW).min(Self::WINDOW))
+    }
+}
+
 impl Default for ContextSettings {
     fn default() -> Self {
         Self {
-            window: 200_000,
+            window: None,
             checkpoint_at: 0.70,
             compact_at: 0.85,
             handoff_at: 0.90,

@@ -72,6 +72,7 @@ impl World {
 fn begun() -> SessionBegin {
     let text = |text: &str| text.to_owned();
     SessionBegin {
+        window: None,
         landed: None,
         sandbox: text("none"),
         texts: PromptTexts {

@@ -89,7 +89,7 @@ impl Reader for ClaudeReader {
 impl ClaudeReader {
     /// A reader that speaks to the agent.
     pub(super) fn of(dialogue: Dialogue) -> Self {
-        let window = Window::new(dialogue.agent.context.window);
+        let window = Window::new(dialogue.agent.context.window_of(None));
         Self { window, control: Some(Control::new(dialogue)), ..Self::default() }
     }
 
