@@ -139,7 +139,8 @@ pub(crate) struct Init {
     /// The project
     #[arg(default_value = ".")]
     pub(crate) dir: PathBuf,
-    /// The agent: a program and its arguments as one string with shell quoting: --agent "claude -p"
+    /// The agent: `claude`, `codex`, `opencode`, `api`, `acp COMMAND`, or a program and its
+    /// arguments as one string with shell quoting: --agent "./agent.sh --fast"
     #[arg(long, value_name = "COMMAND")]
     pub(crate) agent: Option<String>,
     /// Write the files without a commit

@@ -38,7 +38,7 @@ pub(super) struct InitDocument {
 pub(super) async fn run(arguments: &Init) -> Result<Exit> {
     let dir = &arguments.dir;
     let agent = arguments.agent.as_deref().map(shell_words::of).transpose().map_err(usage)?;
-    let known = agent.as_deref().and_then(known::of);
+    let known = agent.as_deref().map(known::of).transpose().map_err(usage)?.flatten();
     fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     let dir = dir.canonicalize().with_context(|| format!("cannot use {}", dir.display()))?;
     let made_repository = git::make_repository(&dir).await.map_err(usage)?;
@@ -81,7 +81,7 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
         Some(_) if is_agent_named => String::new(),
         Some(agent) => {
             let line = match known {
-                Some(known) => format!("driver = \"{}\"", known.driver.as_str()),
+                Some(known) => known.settings(agent).replace('\n', "` and `"),
                 None => format!("command = {}", serde_json::to_string(agent)?),
             };
             format!("write `{line}` below [agent] in longhaul.toml, ")
@@ -103,7 +103,7 @@ fn settings(agent: Option<&[String]>, known: Option<known::Known>) -> Result<Str
         let command = serde_json::to_string(agent)?;
         return Ok(SETTINGS.replace("command = []", &format!("command = {command}")));
     };
-    let settings = SETTINGS.replace("command = []", &known.settings());
+    let settings = SETTINGS.replace("command = []", &known.settings(agent));
     if known.key_variables.is_empty() {
         return Ok(settings);
     }

@@ -12,7 +12,8 @@ const FULL: u64 = 950;
 /// A project whose model fills its window so often.
 fn world(windows: usize) -> World {
     let world = World::new(vec![feature("login", "has login")]);
-    let context = ContextSettings { window: Some(1000), compactions: 0, ..ContextSettings::default() };
+    let context =
+        ContextSettings { window: Some(1000), compactions: 0, ..ContextSettings::default() };
     world.state().agent =
         AgentSettings { driver: Driver::Api, context, ..AgentSettings::default() };
     world.state().fill = std::iter::repeat_n(FULL, windows).collect();
