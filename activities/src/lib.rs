@@ -1,5 +1,6 @@
 //! Longhaul's activities: the only crate with processes, git, and the files of a project.
 
+mod backlog_files;
 pub mod checks;
 pub mod confine;
 mod disk;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use longhaul_engine::Failure;
-use longhaul_workflows::backlog::Check;
 use longhaul_workflows::settings::{EnvSource, Settings};
 
 use crate::files::placed::{self, LONGEST, LONGEST_SETTINGS, Links};
@@ -29,12 +28,6 @@ pub fn settings(root: &Path) -> Result<Settings, Failure> {
     nul::refuse_in_toml(&text)
         .map_err(|error| Failure::terminal(format!("{}: {error}", path.display())))?;
     Ok(settings)
-}
-
-/// The gates in the text of a settings file; none if it cannot be read.
-pub(crate) fn gates(text: &[u8]) -> Vec<Check> {
-    let settings = toml::from_slice::<Settings>(text);
-    settings.map(|settings| settings.gates).unwrap_or_default()
 }
 
 /// The error in a settings file, with its line number. The line is not quoted: it may hold a

@@ -4,23 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use longhaul_backlog::{FeatureList, tasks_md};
 use longhaul_engine::{Attempt, Failure, Handler};
-use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::contracts::{LoadBacklog, LoadInput, LoadedBacklog};
-use longhaul_workflows::settings::Settings;
 
-use crate::files::placed::{self, LONGEST, Links};
+use crate::backlog_files::{FoundList, find_list};
 use crate::git;
-use crate::longhaul_toml::read;
-use crate::machine;
 
+pub use crate::backlog_files::{FileVersions, NO_LIST, OTHER_LIST_FILE, TASKS_FILE};
 pub use crate::longhaul_toml::{NO_SETTINGS, SETTINGS_FILE, settings};
-
-/// The checklist that is used when there is no feature list.
-pub const TASKS_FILE: &str = "tasks.md";
-/// The other common spelling of the feature list.
-pub const OTHER_LIST_FILE: &str = "feature-list.json";
 
 /// The handler of [`LoadBacklog`].
 #[derive(Debug, Clone)]
@@ -103,41 +94,4 @@ async fn load_now(root: &Path) -> Result<LoadedBacklog, Failure> {
     git::refuse_own_branch(&target)?;
     let FoundList { file: list_file, features, notes } = list;
     Ok(LoadedBacklog { features, settings, target, list_file, notes, lost: Vec::new(), tip: None })
-}
-
-/// The failure code for a missing feature list.
-pub const NO_LIST: &str = "no_list";
-
-/// The list of a project.
-struct FoundList {
-    /// Its file, relative to the root.
-    file: String,
-    features: Vec<Feature>,
-    notes: Vec<String>,
-}
-
-fn find_list(root: &Path, settings: &Settings) -> Result<FoundList, Failure> {
-    let wrong = |file: &str, error: &dyn std::fmt::Display| {
-        Failure::terminal(format!("{}: {error}", root.join(file).display()))
-    };
-    for file in [settings.project.list.as_str(), OTHER_LIST_FILE] {
-        let path = root.join(file);
-        let content = placed::read(&path, Links::Within(root), LONGEST)
-            .map_err(|error| machine::unreadable(&error, &path, Failure::terminal))?;
-        if let Some(content) = content {
-            let list = FeatureList::from_bytes(&content).map_err(|error| wrong(file, &error))?;
-            let notes = list.notes().to_vec();
-            let file = file.to_owned();
-            return Ok(FoundList { file, features: list.into_features(), notes });
-        }
-    }
-    if let Some(text) = read(root, TASKS_FILE, LONGEST)? {
-        let tasks = tasks_md::read_tasks(&text).map_err(|error| wrong(TASKS_FILE, &error))?;
-        let file = settings.project.list.clone();
-        return Ok(FoundList { file, features: tasks.features, notes: tasks.notes });
-    }
-    let list = &settings.project.list;
-    let root = root.display();
-    let missing = format!("there is no feature list in {root}: neither {list} nor {TASKS_FILE}");
-    Err(Failure::terminal(missing).with_code(NO_LIST))
 }

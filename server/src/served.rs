@@ -3,14 +3,13 @@
 
 use super::service::ServedProject;
 use std::collections::btree_map::Entry;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use chrono::Utc;
 use longhaul_activities::files::Projector;
-use longhaul_activities::project;
+use longhaul_activities::project::{self, FileVersions};
 use longhaul_engine::{Payload, RunId};
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 use longhaul_workflows::contracts::LoadedBacklog;
@@ -111,25 +110,18 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
 struct Edited {
     /// A digest of them, or why they are unreadable.
     content: Result<blake3::Hash, String>,
-    /// The versions of the files that they were read from, which were older than a moment.
-    files: Option<(String, Vec<Stamp>)>,
+    /// The versions of the files that they were read from, if a further edit would be noticed.
+    files: Option<FileVersions>,
 }
-
-/// A version of a file; `None`: there is none.
-type Stamp = Option<(u64, u64, SystemTime)>;
 
 impl Edited {
     async fn at(root: &Path) -> Self {
-        let before = SystemTime::now();
+        let begun = SystemTime::now();
         let loaded = project::load(root).await.map_err(|failure| failure.message);
-        let files = loaded.as_ref().ok().and_then(|loaded| {
-            // A further edit at the same moment could leave the same stamp.
-            let is_old = |stamp: &Stamp| {
-                stamp.is_none_or(|(.., at)| before.duration_since(at).is_ok_and(|age| age > LOOK))
-            };
-            let stamps = stamps(root, &loaded.list_file);
-            stamps.iter().all(is_old).then(|| (loaded.list_file.clone(), stamps))
-        });
+        let files = loaded
+            .as_ref()
+            .ok()
+            .and_then(|loaded| FileVersions::of(root, &loaded.list_file, begun));
         let without_state = |feature| Feature {
             status: FeatureStatus::Pending,
             passes: false,
@@ -149,18 +141,8 @@ impl Edited {
 
     /// Whether no file has changed.
     fn is_current(&self, root: &Path) -> bool {
-        self.files.as_ref().is_some_and(|(list, files)| *files == stamps(root, list))
+        self.files.as_ref().is_some_and(|files| files.is_current(root))
     }
-}
-
-/// The versions of the files that a project is read from.
-fn stamps(root: &Path, list_file: &str) -> Vec<Stamp> {
-    let files = [project::SETTINGS_FILE, list_file, project::OTHER_LIST_FILE, project::TASKS_FILE];
-    let stamp = |file| {
-        let found = std::fs::metadata(root.join(file)).ok()?;
-        Some((found.ino(), found.len(), found.modified().ok()?))
-    };
-    files.into_iter().map(stamp).collect()
 }
 
 async fn watch_list(service: Arc<Service>, run: RunId, root: PathBuf, mut known: Edited) {

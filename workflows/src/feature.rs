@@ -24,7 +24,6 @@ mod work;
 use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
-use crate::backlog::Check;
 use crate::contracts::{
     ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup,
 };
@@ -142,8 +141,6 @@ struct Candidate {
     worktree: String,
     /// The sealed commit, if its content is the same apart from the mark in the list.
     same_as: Option<String>,
-    /// Checks that the target names, and the run may not know.
-    edited_checks: Vec<Check>,
 }
 
 /// Merges, checks the merged result and lands it; `None` if it returns to the agent.
@@ -164,7 +161,6 @@ async fn integrate(
                 same_as_work,
                 put_back,
                 outside,
-                edited_checks,
                 ..
             } => {
                 work.note_outside(&outside);
@@ -176,7 +172,6 @@ async fn integrate(
                         commit: merged,
                         worktree,
                         same_as: same_as_work.then(|| commit.to_owned()),
-                        edited_checks,
                     },
                     tip,
                 )
@@ -208,8 +203,8 @@ async fn failed_when_merged(
     lease: &MergeLease,
     merged: &Candidate,
 ) -> Result<Option<Evidence>, Stop> {
-    let Candidate { commit, worktree, same_as, edited_checks } = merged;
-    let gates = |worktree: &str| work.merged_gates(worktree, commit, lease, edited_checks);
+    let Candidate { commit, worktree, same_as } = merged;
+    let gates = |worktree: &str| work.merged_gates(worktree, commit, lease);
     let checks = if same_as.is_some() && !work.input.settings.merge.repeat_gates {
         // The gates of the work go on with those of other features.
         let same_as = same_as.clone();

@@ -150,6 +150,12 @@ impl ProjectRun {
         }
         match received {
             Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
+            Received::Signal { name, from: Some(run), .. } if name == Edited::REQUEST => {
+                if let Some(feature) = self.feature_of(&run) {
+                    self.read_list(context).await?;
+                    self.answer_edit(&feature);
+                }
+            }
             Received::Signal { name, payload, from: Some(run) } => {
                 self.take_from_run(run, name, &payload);
             }

@@ -55,7 +55,11 @@ impl Handler<OpenWorktree> for GitHandlers {
 impl Handler<RefreshWorktree> for GitHandlers {
     async fn perform(&self, input: RefreshInput, attempt: &Attempt) -> Result<Refreshed, Failure> {
         let work = async {
-            self.repository(&input.project).await?.refresh_worktree(&input, attempt).await
+            let repository = self.repository(&input.project).await?;
+            let refreshed = repository.refresh_worktree(&input, attempt).await?;
+            let RefreshInput { feature, version, .. } = &input;
+            let is_edited = repository.listed.is_edited(&repository.root, feature, version).await;
+            Ok(Refreshed { is_edited, ..refreshed })
         };
         or_cancelled(attempt, work).await
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_backlog::{EntryState, FeatureList};
 use longhaul_engine::Failure;
-use longhaul_workflows::backlog::{Check, FeatureId, FeatureStatus};
+use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 
 /// The list with a feature and others marked as passing; `None` if it is not a list or has no entry
 /// of the feature.
@@ -29,13 +29,6 @@ pub(super) fn with_passed(
 /// Whether the list says that a feature passes.
 pub(super) fn passes(text: &[u8], feature: &FeatureId) -> bool {
     parse(text).is_ok_and(|list| list.feature(feature).is_some_and(|feature| feature.passes))
-}
-
-/// The checks of a feature; none if this is not a list.
-pub(super) fn checks(text: &[u8], feature: &FeatureId) -> Vec<Check> {
-    let list = parse(text).ok();
-    list.and_then(|list| list.feature(feature).map(|feature| feature.checks.clone()))
-        .unwrap_or_default()
 }
 
 /// An agent's changes to the list, one sentence each.

@@ -65,6 +65,7 @@ pub use setup::preflight::preflight;
 pub(crate) use worktree::guard::Guard;
 pub(crate) use worktree::work::{TreeRequest, WorkTree};
 
+use crate::backlog_files::ListedVersions;
 use crate::confine;
 use crate::disk::Disk;
 use objects::cat_file::Reader;
@@ -201,6 +202,7 @@ impl GitHandlers {
             process: Arc::clone(&self.process),
             disk: self.disk.clone(),
             lock: Arc::default(),
+            listed: ListedVersions::default(),
             integration: Arc::default(),
         };
         repository.adopt_next().await?;

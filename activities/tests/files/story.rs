@@ -118,7 +118,6 @@ pub(crate) async fn land(world: &mut World) {
         same_as_work: false,
         put_back: Vec::new(),
         outside: Vec::new(),
-        edited_checks: Vec::new(),
     };
     world.completed::<MergeCandidate>(RUN, &merge, &candidate).await;
     checks(world, "c4", &[evidence("unit", 0, "")]).await;
@@ -128,6 +127,8 @@ pub(crate) async fn land(world: &mut World) {
         tip: "c0".into(),
         commit: "c4".into(),
         list_file: "feature_list.json".into(),
+        feature: id("login"),
+        version: None,
     };
     world.started::<Land>(RUN, &land, 1).await;
     let landed = Landed::at("c4".into(), None);

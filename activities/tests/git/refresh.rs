@@ -11,6 +11,7 @@ async fn refresh(world: &World, feature: &str, command: u32) -> Refreshed {
         feature: id(feature),
         worktree: world.tree(feature).to_str().unwrap().into(),
         list_file: "feature_list.json".into(),
+        version: String::new(),
     };
     perform::<RefreshWorktree>(&world.git, input, &attempt(feature, command)).await.unwrap()
 }

@@ -223,6 +223,8 @@ impl World {
             tip: tip.into(),
             commit: commit.into(),
             list_file: "feature_list.json".into(),
+            feature: id("login"),
+            version: None,
         }
     }
 

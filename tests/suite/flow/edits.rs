@@ -163,6 +163,33 @@ async fn a_check_that_is_corrected_before_it_has_failed_costs_no_session() {
     }
 }
 
+/// The edit is in the list, and nothing has told the project of it.
+#[tokio::test]
+async fn an_edit_of_the_last_moment_decides() {
+    for step in ["run_checks login", "run_checks login merged", "land "] {
+        let world = World::new(vec![feature("login", "has login")]);
+        world.hold(step);
+        let engine = world.begin().await;
+        world.until_begun(step, 1).await;
+        world.state().list = vec![feature("login", "has more")];
+        world.let_go(step);
+        world.until_passes("login").await;
+        assert_eq!(world.target(), ["login", "more"], "{step}");
+        assert_eq!(world.state().sessions, ["p/login/1/1", "p/login/1/2"], "{step}");
+        assert_eq!(world.state().landed, ["p/login/1"], "{step}: nothing else has landed");
+        world.end(&engine).await;
+    }
+    let world = World::new(vec![feature("login", "false")]);
+    world.hold("run_checks login");
+    let engine = world.begin().await;
+    world.until_begun("run_checks login", 1).await;
+    world.state().list = vec![feature("login", "true")];
+    world.let_go("run_checks login");
+    world.until_passes("login").await;
+    assert_eq!(world.state().sessions, ["p/login/1/1"], "a corrected check costs no session");
+    world.end(&engine).await;
+}
+
 #[tokio::test]
 async fn a_check_that_is_corrected_after_it_has_failed_costs_no_session() {
     let corrected = feature("login", "has login");

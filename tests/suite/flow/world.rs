@@ -77,6 +77,12 @@ impl State {
         self.commits.get(commit).cloned().unwrap_or_default()
     }
 
+    /// Whether the list has another version of a feature.
+    fn is_edited(&self, id: &FeatureId, known: &str) -> bool {
+        let listed = self.list.iter().find(|feature| feature.id == *id);
+        listed.is_some_and(|feature| feature.version(&self.gates) != known)
+    }
+
     /// The files that the work on a feature changes.
     fn files(&self, feature: &str) -> Vec<String> {
         let shared = self.shared.contains_key(feature).then(|| "shared.txt".to_owned());
@@ -304,7 +310,13 @@ impl World {
                         commit = state.commit(words);
                         state.branches.insert(feature.clone(), commit.clone());
                     }
-                    Ok(Refreshed { commit, tip, files: state.files(&feature), conflict: None })
+                    Ok(Refreshed {
+                        commit,
+                        tip,
+                        files: state.files(&feature),
+                        conflict: None,
+                        is_edited: state.is_edited(&input.feature, &input.version),
+                    })
                 },
             ))
             .with::<RunSetup>(self.does::<RunSetup, _, _>(
@@ -463,6 +475,9 @@ fn land(state: &mut State, input: &LandInput, run: &RunId) -> Result<Landed, Fai
             Failure::terminal(format!("the tip is {}", state.target)).with_code(Land::STALE)
         );
     }
+    if input.version.as_ref().is_some_and(|known| state.is_edited(&input.feature, known)) {
+        return Err(Failure::terminal("edited").with_code(Land::EDITED));
+    }
     if input.commit != input.tip {
         state.landed.push(run.to_string());
     }
@@ -486,14 +501,5 @@ pub(super) fn claimed(id: &str, check: &str) -> Feature {
 
 fn candidate(commit: String, tip: String, worktree: String) -> Merged {
     let (files, put_back, outside) = Default::default();
-    Merged::Candidate {
-        commit,
-        tip,
-        worktree,
-        files,
-        same_as_work: false,
-        put_back,
-        outside,
-        edited_checks: Vec::new(),
-    }
+    Merged::Candidate { commit, tip, worktree, files, same_as_work: false, put_back, outside }
 }

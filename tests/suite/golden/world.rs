@@ -266,6 +266,7 @@ impl World {
             }
         });
         Refreshed {
+            is_edited: false,
             commit: head.0.clone(),
             tip,
             files: vec![format!("src/{}.rs", input.feature)],
@@ -369,7 +370,6 @@ impl World {
             same_as_work: false,
             put_back: Vec::new(),
             outside: Vec::new(),
-            edited_checks: Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use longhaul_engine::Payload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -238,6 +239,21 @@ impl Feature {
             ("extra", self.extra != other.extra),
         ];
         compared.into_iter().filter_map(|(field, differs)| differs.then_some(field)).collect()
+    }
+
+    /// A digest of the work that is asked for, with the gates of its project: two versions of a
+    /// feature differ in it if an edit matters to its run.
+    pub fn version(&self, gates: &[Check]) -> String {
+        let asked = Self {
+            priority: 0,
+            depends_on: Vec::new(),
+            status: FeatureStatus::Pending,
+            passes: false,
+            last_tested: None,
+            extra: Map::new(),
+            ..self.clone()
+        };
+        blake3::hash(Payload::of(&(asked, gates)).as_bytes()).to_hex()[..16].to_owned()
     }
 }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use longhaul_engine::{Effect, Policy};
 use serde::{Deserialize, Serialize};
 
-use crate::backlog::{Check, FeatureId};
+use crate::backlog::FeatureId;
 use crate::settings::MergeStyle;
 
 use super::{OutsideChange, ProjectRef, git_policy};
@@ -89,6 +89,8 @@ pub struct RefreshInput {
     pub worktree: String,
     /// The feature list, relative to the root.
     pub list_file: String,
+    /// The version of the feature that the run knows: [`Feature::version`](crate::backlog::Feature).
+    pub version: String,
 }
 
 /// Output of [`RefreshWorktree`].
@@ -103,6 +105,9 @@ pub struct Refreshed {
     pub files: Vec<String>,
     /// Why the tip is not in the branch.
     pub conflict: Option<RefreshConflict>,
+    /// Whether the list or the settings have another version of the feature now.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_edited: bool,
 }
 
 /// The tip does not merge into the branch.
@@ -278,10 +283,6 @@ pub enum Merged {
         /// Branches moved by other programs.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         outside: Vec<OutsideChange>,
-        /// The checks of the feature and the gates at the tip, if a commit edited the list or the
-        /// settings after the base of the work. The run may not know of that edit yet.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        edited_checks: Vec<Check>,
     },
     /// It conflicts.
     Conflict {
@@ -314,6 +315,12 @@ pub struct LandInput {
     pub commit: String,
     /// The feature list, relative to the root.
     pub list_file: String,
+    /// The feature.
+    pub feature: FeatureId,
+    /// The version of the feature whose gates passed; terminal failure [`Land::EDITED`] if the list
+    /// or the settings have another one. `None`: the project has no other one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
 }
 
 /// Output of [`Land`] and [`Follow`].
@@ -342,6 +349,8 @@ impl Landed {
 impl Land {
     /// The failure code for a moved target branch: the work must be merged again.
     pub const STALE: &'static str = "stale";
+    /// The failure code for an edited feature: other gates must pass.
+    pub const EDITED: &'static str = "edited";
 }
 
 activity! {

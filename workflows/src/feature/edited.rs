@@ -1,6 +1,6 @@
 //! Edits of the list and the settings that affect a feature in progress.
 
-use longhaul_engine::{Payload, RunId};
+use longhaul_engine::{Context, ContextExt, Payload, Received, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
@@ -20,9 +20,41 @@ pub struct Edited {
 impl Edited {
     /// The name of the signal.
     pub const SIGNAL: &'static str = "edited";
+    /// The name of the signal by which a run makes its project read the list. The project answers
+    /// with the current version, edited or not.
+    pub const REQUEST: &'static str = "edited_request";
 }
 
 impl Work {
+    /// The version of the feature that this run knows.
+    pub(super) fn version(&self) -> String {
+        self.input.feature.version(&self.input.settings.gates)
+    }
+
+    /// Makes the project read the list, and waits for its answer; returns whether this run knew
+    /// another version.
+    ///
+    /// The project, and not the run, reads the feature: it also reports who edited what, and
+    /// applies overrides.
+    pub(super) async fn ask_for_edits(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {
+        let known = self.version();
+        let project = self.project_run()?;
+        context.signal(project.clone(), Edited::REQUEST, &self.id()).await?;
+        let filter = Self::notes_and(Edited::SIGNAL);
+        loop {
+            let Some(received) = context.receive(&filter, None).await? else { continue };
+            let is_answer = matches!(
+                &received,
+                Received::Signal { name, from, .. }
+                    if name == Edited::SIGNAL && from.as_ref() == Some(&project)
+            );
+            self.take_note_now(context, received).await?;
+            if is_answer {
+                return Ok(self.version() != known);
+            }
+        }
+    }
+
     /// The next gates and the next session use the current version of the feature.
     pub(super) fn take_edit(&mut self, from: Option<&RunId>, payload: &Payload) {
         let is_from_project =

@@ -40,16 +40,27 @@ pub(super) async fn release(context: &mut dyn Context, work: &Work) -> Result<()
     context.signal(work.project_run()?, MergeLease::RELEASED, &work.id()).await
 }
 
-/// Lands a checked candidate; `None` if the tip has moved since it was made.
+/// Lands a checked candidate; `None` if the tip has moved since it was made, or if its checks were
+/// edited since they passed.
 pub(super) async fn land(
     context: &mut dyn Context,
-    work: &Work,
+    work: &mut Work,
     tip: &str,
     candidate: &str,
 ) -> Result<Option<Landed>, Stop> {
-    match context.call::<Land>(work.land(tip, candidate)).await {
-        Ok(landed) => Ok(Some(landed)),
-        Err(Stop::Failed(failure)) if failure.code.as_deref() == Some(Land::STALE) => Ok(None),
-        Err(stop) => Err(stop),
+    let mut version = Some(work.version());
+    loop {
+        let failure = match context.call::<Land>(work.land(tip, candidate, version.take())).await {
+            Ok(landed) => return Ok(Some(landed)),
+            Err(Stop::Failed(failure)) => failure,
+            Err(stop) => return Err(stop),
+        };
+        match failure.code.as_deref() {
+            Some(Land::STALE) => return Ok(None),
+            Some(Land::EDITED) if work.ask_for_edits(context).await? => return Ok(None),
+            // The project has overridden the gates, or cannot read the list: its version counts.
+            Some(Land::EDITED) => {}
+            _ => return Err(Stop::Failed(failure)),
+        }
     }
 }

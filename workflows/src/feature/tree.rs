@@ -19,7 +19,12 @@ pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Resu
 /// Merges the target into the work tree. Returns whether the branch moved.
 pub(super) async fn refresh(context: &mut dyn Context, work: &mut Work) -> Result<bool, Stop> {
     let refreshed = context.call::<RefreshWorktree>(work.refresh()).await?;
-    Ok(work.take_refreshed(refreshed))
+    let is_edited = refreshed.is_edited;
+    let has_moved = work.take_refreshed(refreshed);
+    if is_edited {
+        work.ask_for_edits(context).await?;
+    }
+    Ok(has_moved)
 }
 
 /// Runs the gates without a session; returns the commit on which they passed. Their failure counts

@@ -170,7 +170,7 @@ impl Work {
         commit: &str,
         lease: &MergeLease,
     ) -> ChecksInput {
-        ChecksInput { repeat: true, ..self.merged_gates(worktree, commit, lease, &[]) }
+        ChecksInput { repeat: true, ..self.merged_gates(worktree, commit, lease) }
     }
 
     /// The gates on the merged result: the feature's own, the baseline, and those of finished
@@ -180,10 +180,8 @@ impl Work {
         worktree: &str,
         commit: &str,
         lease: &MergeLease,
-        edited: &[Check],
     ) -> ChecksInput {
         let mut checks = self.own_checks();
-        add(&mut checks, edited);
         add(&mut checks, &self.input.settings.baseline);
         add(&mut checks, &lease.regression);
         self.checks(worktree, commit, checks)
@@ -243,13 +241,15 @@ impl Work {
         }
     }
 
-    pub(super) fn land(&self, tip: &str, candidate: &str) -> LandInput {
+    pub(super) fn land(&self, tip: &str, candidate: &str, version: Option<String>) -> LandInput {
         LandInput {
             project: self.project(),
             target: self.target(),
             tip: tip.into(),
             commit: candidate.into(),
             list_file: self.input.list_file.clone(),
+            feature: self.id(),
+            version,
         }
     }
 
@@ -260,6 +260,7 @@ impl Work {
             feature: self.id(),
             worktree: self.worktree.clone(),
             list_file: self.input.list_file.clone(),
+            version: self.version(),
         }
     }
 
@@ -313,7 +314,7 @@ impl Work {
 
     /// Applies a merge of the target; returns whether the branch moved.
     pub(super) fn take_refreshed(&mut self, refreshed: Refreshed) -> bool {
-        let Refreshed { commit, tip, files, conflict } = refreshed;
+        let Refreshed { commit, tip, files, conflict, .. } = refreshed;
         let has_moved = commit != self.commit;
         (self.commit, self.files) = (commit, files);
         self.tip = Some(tip.clone());

@@ -233,6 +233,15 @@ impl ProjectRun {
         }
     }
 
+    /// Answers a run that asked for the current version of its feature.
+    pub(super) fn answer_edit(&mut self, id: &FeatureId) {
+        let run = self.run_of(id);
+        let is_told = |send: &PendingSend| matches!(send, PendingSend::Edited(told, _) if Some(told) == run.as_ref());
+        if !self.outbox.iter().any(is_told) {
+            self.tell_edit(id);
+        }
+    }
+
     /// Sends the current version of a feature to its run.
     fn tell_edit(&mut self, id: &FeatureId) {
         if self.is_ending(id) || !self.current.contains_key(id) {

@@ -23,7 +23,7 @@ impl ProjectRun {
         id: String,
         then: AfterSync,
     ) -> Result<(), Stop> {
-        self.load(context).await?;
+        self.read_list(context).await?;
         if then == AfterSync::GoOn {
             self.halted = None;
             self.retry_unready();
@@ -45,10 +45,11 @@ impl ProjectRun {
 
     /// Reads the list again after a temporary failure.
     pub(super) async fn sync_again(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        if self.failed_syncs > 0 { self.load(context).await } else { Ok(()) }
+        if self.failed_syncs > 0 { self.read_list(context).await } else { Ok(()) }
     }
 
-    async fn load(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
+    /// Reads the list and the settings.
+    pub(super) async fn read_list(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         let mut loaded = context.call::<LoadBacklog>(self.load_input()).await;
         if loaded.as_ref().is_ok_and(|loaded| !loaded.lost.is_empty()) {
             // The history was rewritten: finds the features that are no longer in it.

@@ -2,7 +2,7 @@
 //! passed.
 
 use longhaul_engine::{Failure, FailureKind, Probe};
-use longhaul_workflows::contracts::{FollowInput, LandInput, Landed};
+use longhaul_workflows::contracts::{FollowInput, Land, LandInput, Landed};
 
 use crate::git::checkout::stale;
 use crate::git::checkout::{MoveResult, Step};
@@ -31,6 +31,13 @@ impl Repository {
                 "{} is not based on {tip}, the tip of `{}`",
                 input.commit, input.target
             )));
+        }
+        if let Some(version) = &input.version
+            && self.listed.is_edited(&self.root, &input.feature, version).await
+        {
+            let message =
+                format!("the list or the settings have another version of {} now", input.feature);
+            return Err(Failure::terminal(message).with_code(Land::EDITED));
         }
         self.remember_landing(&input.commit)?;
         let landed = self.move_target(&input.target, &input.commit, &input.list_file).await?;

@@ -4,7 +4,6 @@ use std::sync::{Arc, PoisonError};
 
 use chrono::DateTime;
 use longhaul_engine::{Attempt, Failure, RunId};
-use longhaul_workflows::backlog::Check;
 use longhaul_workflows::contracts::{MergeInput, MergeStyle, Merged, PassMark};
 use tokio::sync::OwnedMutexGuard;
 
@@ -18,7 +17,6 @@ use crate::git::protected::Protected;
 use crate::git::worktree::open::shown;
 use crate::git::worktree::private::NewHead;
 use crate::git::worktree::tree::Tree;
-use crate::longhaul_toml::{self, SETTINGS_FILE};
 
 /// A merged tree, the files that it changes, and those whose change was dropped.
 struct MergedTree {
@@ -42,7 +40,7 @@ impl Repository {
             (self.tip(&input.target, Some(&input.list_file)).await?, outside)
         };
         let base = self.tree(input.feature.as_str()).base()?;
-        let merged = self.merge_on_base(&tip, &input.commit, base.clone()).await?;
+        let merged = self.merge_on_base(&tip, &input.commit, base).await?;
         if !merged.conflicts.is_empty() {
             let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
             return Ok(Merged::Conflict { tip, files, output: merged.output });
@@ -52,7 +50,6 @@ impl Repository {
         let MergedTree { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
         let same_as_work = merged == self.tree_of(&input.commit).await?;
-        let edited_checks = self.edited_checks(&tip, base.as_deref(), input).await?;
         let candidate = |commit, files| Merged::Candidate {
             commit,
             tip: tip.clone(),
@@ -61,7 +58,6 @@ impl Repository {
             same_as_work,
             put_back,
             outside,
-            edited_checks,
         };
         if self.has_landed_already(&tip, &merged, input, &attempt.run).await? {
             return Ok(candidate(tip.clone(), Vec::new()));
@@ -79,33 +75,6 @@ impl Repository {
         let new = NewCommit { tree: &tree, parents, message: &message, at: Some(at.timestamp()) };
         let commit = self.commit(&new).await?;
         Ok(candidate(commit, files))
-    }
-
-    /// The checks of the feature and the gates in the files of the tip that differ from the base.
-    /// The project reads its checkout, perhaps only after this lands.
-    async fn edited_checks(
-        &self,
-        tip: &str,
-        base: Option<&str>,
-        input: &MergeInput,
-    ) -> Result<Vec<Check>, Failure> {
-        let mut checks = Vec::new();
-        for path in [&*input.list_file, SETTINGS_FILE] {
-            let now = self.entry_in(tip, path).await?;
-            if let Some(base) = base
-                && self.entry_in(base, path).await? == now
-            {
-                continue;
-            }
-            let Some(entry) = now.filter(Entry::is_file) else { continue };
-            let text = self.blob(&entry.object).await?;
-            checks.extend(if path == SETTINGS_FILE {
-                longhaul_toml::gates(&text)
-            } else {
-                list::checks(&text, &input.feature)
-            });
-        }
-        Ok(checks)
     }
 
     /// A merged tree with the protected files of the tip. Sealing has reverted an agent's changes

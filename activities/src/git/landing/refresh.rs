@@ -75,6 +75,6 @@ impl Repository {
         };
         self.remember_base(tree, &commit, &tip).await?;
         let files = self.changed_files(&base, &commit).await?;
-        Ok(Refreshed { commit, tip, files, conflict })
+        Ok(Refreshed { commit, tip, files, conflict, is_edited: false })
     }
 }

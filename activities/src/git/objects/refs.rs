@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 use super::cat_file::Reader;
 use super::plumbing::Plumbing;
+use crate::backlog_files::ListedVersions;
 use crate::disk::Disk;
 use crate::git::command::Git;
 use crate::git::files;
@@ -40,6 +41,7 @@ pub(in crate::git) struct Repository {
     pub(in crate::git) process: Arc<str>,
     pub(in crate::git) disk: Disk,
     pub(in crate::git) lock: Arc<Mutex<()>>,
+    pub(in crate::git) listed: ListedVersions,
     /// A lock for each integration tree, by its number.
     pub(in crate::git) integration: Arc<std::sync::Mutex<HashMap<u32, Arc<Mutex<()>>>>>,
 }
