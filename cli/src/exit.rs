@@ -112,9 +112,12 @@ pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
     Complaint { exit: Exit::Usage, message: message.to_string() }.into()
 }
 
-/// A failure before the start: exit code 4 if the machine failed, else 2.
+/// A failure before the start: exit code 4 if the machine failed or the repository is damaged, else
+/// 2.
 pub(crate) fn failed(failure: Failure) -> anyhow::Error {
-    let exit = if failure.kind == FailureKind::Machine { Exit::Operational } else { Exit::Usage };
+    let is_operational = failure.kind == FailureKind::Machine
+        || failure.code.as_deref() == Some(longhaul_activities::git::DAMAGED);
+    let exit = if is_operational { Exit::Operational } else { Exit::Usage };
     let remedy = match failure.code.as_deref() {
         Some(NO_SETTINGS) => "; write one with longhaul init",
         Some(NO_LIST) => "; write one, or add a feature with longhaul feature add",

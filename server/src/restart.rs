@@ -1,14 +1,15 @@
 //! Restarts projects whose run failed or was terminated.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_engine::{
-    Engine, MessageBody, NewRun, Outcome, Payload, RequestedBy, RunId, Status, StoreError, Summary,
+    Engine, EventKind, MessageBody, NewRun, Outcome, Payload, RequestedBy, RunId, Status,
+    StoreError, Summary,
 };
-use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{ProjectRef, SessionEnding, SessionReport};
-use longhaul_workflows::feature::FeatureOutcome;
-use longhaul_workflows::project::{FeatureRuns, ProjectInput};
+use longhaul_workflows::feature::{FeatureInput, FeatureOutcome};
+use longhaul_workflows::project::{FeatureRuns, ProjectInput, ProjectView};
 use serde::de::DeserializeOwned;
 
 use crate::head::RunHead;
@@ -39,7 +40,12 @@ impl Service {
             engine.outcome(run).await?;
         }
         let published = self.store.published(&new.run).await?;
-        let runs = self.feature_runs(&new.run, &below).await?;
+        let mut runs = self.feature_runs(&new.run, &below).await?;
+        let listed: BTreeSet<FeatureId> =
+            ProjectView::of(&published).backlog.into_iter().map(|feature| feature.id).collect();
+        for (id, runs) in runs.iter_mut().filter(|(id, _)| !listed.contains(id)) {
+            runs.removed = self.feature_of(&format!("{}/{id}/{}", new.run, runs.last)).await?;
+        }
         let input = Payload::of(&ProjectInput::recovered(project.clone(), &published, runs));
         engine.restart(NewRun { input, ..new }).await
     }
@@ -58,7 +64,9 @@ impl Service {
             let run = format!("{project}/{feature}/{number}");
             let mut known = FeatureRuns { last, ..FeatureRuns::default() };
             match self.output(&run).await? {
-                Some(FeatureOutcome::Passed { files, .. }) => known.files = files,
+                Some(FeatureOutcome::Passed { files, commit, .. }) => {
+                    (known.files, known.commit) = (files, Some(commit));
+                }
                 Some(FeatureOutcome::Blocked { .. }) => {}
                 None => {
                     known.ended_early = true;
@@ -92,6 +100,17 @@ impl Service {
         };
         let report = self.output::<SessionReport>(last.as_str()).await?;
         Ok(report.is_some_and(|report| report.ending == SessionEnding::ClaimsDone))
+    }
+
+    /// The feature that a run began to work on.
+    async fn feature_of(&self, run: &str) -> Result<Option<Box<Feature>>, StoreError> {
+        let Ok(run) = RunId::new(run) else { return Ok(None) };
+        let Some(summary) = self.store.summary(&run).await? else { return Ok(None) };
+        let first = self.store.read(&run, summary.origin).await?.into_iter().next();
+        let Some(EventKind::RunStarted { input, .. }) = first.map(|event| event.kind) else {
+            return Ok(None);
+        };
+        Ok(input.read::<FeatureInput>().ok().map(|input| Box::new(input.feature)))
     }
 
     /// The output of a completed run.

@@ -126,3 +126,34 @@ fn a_feature_of_a_terminated_project_is_orchestrated() {
     world.call("agent orchestrate parser --dir .").exits(0);
     assert_eq!(world.project.landed("main"), ["parser"]);
 }
+
+#[test]
+fn a_landed_feature_that_is_removed_before_a_terminate_and_restored_after_it_is_not_paid_again() {
+    let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)], 0.0);
+    world.project.hold("table");
+    let mut run = world.begin();
+    until("it has landed", || world.project.landed("main") == ["parser"]);
+    let list = world.project.read("feature_list.json");
+    let mut fewer: serde_json::Value = serde_json::from_str(&list).unwrap();
+    let features = fewer["features"].as_array_mut().unwrap();
+    let removed = features.iter().position(|feature| feature["id"] == "parser").unwrap();
+    let mut restored = features.remove(removed);
+    world.project.write("feature_list.json", &fewer.to_string());
+    until("it is gone", || !world.call("status .").out.contains("parser"));
+    world.call("terminate .").exits(0);
+    run.wait_for(PATIENCE).expect("it ends");
+    world.project.let_go("table");
+    for claim in ["passes", "status", "last_tested"] {
+        restored.as_object_mut().unwrap().remove(claim);
+    }
+    fewer["features"].as_array_mut().unwrap().push(restored);
+    world.project.write("feature_list.json", &fewer.to_string());
+    world.run();
+    let paid = world
+        .project
+        .marks()
+        .into_iter()
+        .filter(|mark| mark.session.0.contains("/parser/"))
+        .count();
+    assert_eq!(paid, 1, "{:?}", world.project.marks());
+}

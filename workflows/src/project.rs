@@ -125,7 +125,7 @@ impl ProjectRun {
         while let Some((run, lease)) = self.next_lease() {
             context.signal(run, MergeLease::GRANTED, &lease).await?;
         }
-        if self.waits_on_next.is_some() && self.is_idle() && !self.followed {
+        if self.may_follow() && self.is_idle() && !self.followed {
             self.follow(context).await?;
             self.start_next(context).await?;
         }

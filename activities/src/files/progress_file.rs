@@ -43,6 +43,12 @@ pub(crate) fn end(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
 /// [`progress_file_obstacle`].
 pub(crate) fn end_in_checkout(root: &Path) -> Result<Option<Vec<u8>>, Unreadable> {
     match end(root) {
+        // A link to itself is in the way as other links are.
+        Err(Unreadable::Io { error, .. })
+            if error.raw_os_error() == Some(nix::errno::Errno::ELOOP as i32) =>
+        {
+            Ok(None)
+        }
         Err(error @ Unreadable::Io { .. }) => Err(error),
         read => Ok(read.unwrap_or_default()),
     }

@@ -127,9 +127,17 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     }
     let missing = if has_packed { packed::missing_branches(&common)? } else { Vec::new() };
     let own_head = (ORIG_HEAD.to_owned(), admin.join(ORIG_HEAD));
-    let refs = loose_refs(&common).into_iter().chain([own_head]);
-    let damaged = refs.filter(|(_, file)| !names_a_commit(file));
-    for (name, file) in damaged.chain(missing) {
+    let (sound, damaged): (Vec<_>, Vec<_>) = loose_refs(&common)
+        .into_iter()
+        .chain([own_head])
+        .partition(|(_, file)| names_a_commit(file));
+    // Git refuses to list refs if one of them names an object that is missing.
+    let dangling = if listed_all(checkout).await? {
+        Vec::new()
+    } else {
+        dangling(checkout, sound, packed::refs(&common)?, &common).await?
+    };
+    for (name, file) in damaged.into_iter().chain(missing).chain(dangling) {
         let last = last_in_reflog(checkout, &common.join("logs").join(&name)).await?;
         found.push(Damage::Ref { name, file, last });
     }
@@ -251,6 +259,41 @@ fn names_a_commit(file: &Path) -> bool {
     let Some(bytes) = bytes else { return true };
     let text = files::shown(bytes.trim_ascii());
     text.starts_with("ref: ") || is_object_name(&text)
+}
+
+async fn listed_all(checkout: &Path) -> Result<bool, Failure> {
+    let listed = Git::at(checkout).args(["for-each-ref", "--format=%(objecttype)"]).finish();
+    Ok(listed.await?.code() == Some(0))
+}
+
+/// The refs, loose or packed, that name an object which is missing, with their files.
+async fn dangling(
+    checkout: &Path,
+    loose: Vec<(String, PathBuf)>,
+    packed: Vec<(String, String)>,
+    common: &Path,
+) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let mut named: Vec<(String, PathBuf, String)> = Vec::new();
+    for (name, file) in loose {
+        let text = files::shown(files::read(&file)?.unwrap_or_default().trim_ascii());
+        named.push((name, file, text));
+    }
+    for (name, commit) in packed {
+        if named.iter().all(|(known, ..)| *known != name) {
+            let file = common.join(&name);
+            named.push((name, file, commit));
+        }
+    }
+    named.retain(|(.., commit)| is_object_name(commit));
+    let asked: String = named.iter().map(|(.., commit)| format!("{commit}\n")).collect();
+    let known = Git::at(checkout)
+        .args(["cat-file", "--batch-check=%(objecttype)"])
+        .input(asked.into_bytes())
+        .text()
+        .await?;
+    let answers = named.into_iter().zip(known.lines());
+    let missing = answers.filter(|(_, answer)| answer.ends_with(" missing"));
+    Ok(missing.map(|((name, file, _), _)| (name, file)).collect())
 }
 
 async fn last_in_reflog(checkout: &Path, log: &Path) -> Result<Option<String>, Failure> {

@@ -87,7 +87,10 @@ impl Checkout {
             Git::at(&top).args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).find().await;
         let head = match head {
             Ok(head) => head,
-            Err(failure) => return Err(damaged(&top).await.unwrap_or(failure)),
+            Err(failure) => {
+                let damaged = damaged(&top).await;
+                return Err(damaged.unwrap_or_else(|| failure.with_code(DAMAGED)));
+            }
         };
         if head.is_none() {
             return Err(missing_commit(&top).await?);

@@ -184,6 +184,28 @@ async fn finished_work_whose_feature_was_removed_and_restored_is_not_paid_again(
     lands_unpaid(&world, &engine).await;
 }
 
+/// The checks are edited, the work is the same; other work under the same id is another feature.
+#[tokio::test]
+async fn a_landed_feature_that_is_restored_with_other_checks_is_checked_first() {
+    let world = World::new(vec![feature("login", "has login")]);
+    let engine = world.begin().await;
+    world.until_passes("login").await;
+    let described =
+        |text: &str| Feature { description: text.into(), ..feature("login", "has other") };
+    for (restored, sessions) in [
+        (feature("login", "true"), 1),
+        (feature("login", "has more"), 2),
+        (described("Other work."), 3),
+    ] {
+        world.edit(&engine, Vec::new()).await;
+        until("it is gone", async || world.view("login").await.is_none()).await;
+        world.edit(&engine, vec![restored]).await;
+        world.until_passes("login").await;
+        assert_eq!(world.state().sessions.len(), sessions);
+    }
+    world.end(&engine).await;
+}
+
 #[tokio::test]
 async fn finished_work_of_a_project_that_was_terminated_is_not_paid_again() {
     let world = World::new(vec![feature("login", "has login")]);

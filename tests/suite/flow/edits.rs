@@ -2,7 +2,7 @@
 
 use longhaul_engine::{Payload, RunReader, Status};
 use longhaul_tests::script::{id, until};
-use longhaul_workflows::backlog::{Check, FeatureStatus};
+use longhaul_workflows::backlog::{Check, Feature, FeatureStatus};
 use longhaul_workflows::project::signal;
 
 use super::world::{PROJECT, World, feature};
@@ -36,7 +36,8 @@ async fn what_an_earlier_feature_left_on_the_branch_of_an_id_is_put_aside() {
     })
     .await;
     assert!(world.state().branches.contains_key("login"));
-    world.edit(&engine, vec![feature("login", "has shop")]).await;
+    let other = Feature { name: "The shop".into(), ..feature("login", "has shop") };
+    world.edit(&engine, vec![other]).await;
     world.until_passes("login").await;
     assert_eq!(world.target(), ["shop"], "nothing of the old feature lands");
     world.end(&engine).await;

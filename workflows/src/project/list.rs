@@ -159,12 +159,13 @@ impl ProjectRun {
         }
     }
 
-    /// A restored feature with equal content keeps its state, except that a pass becomes a claim.
-    /// With other content it is another feature, and its old state is dropped.
+    /// A restored feature keeps its state, except that a pass becomes a claim, and that other checks
+    /// are an edit. One that asks for other work is another feature, and its old state is dropped.
     fn restore_removed(&mut self, id: &FeatureId, gone: RemovedFeature) {
         let Some(feature) = self.backlog.feature(id) else { return };
         let RemovedFeature { feature: old, mut record } = gone;
-        if changes_the_question(&old.differing_fields(feature)) {
+        let fields = old.differing_fields(feature);
+        if changes_the_work(&fields) {
             let new =
                 Record { runs: record.runs, anew: Some(record.runs + 1), ..Record::default() };
             self.records.insert(id.clone(), new);
@@ -177,7 +178,9 @@ impl ProjectRun {
         self.records.insert(id.clone(), record);
         self.changed.insert(id.clone());
         match state {
-            FeatureState::Blocked(reason) => self.block(id, reason),
+            FeatureState::Blocked(reason) if !changes_the_question(&fields) => {
+                self.block(id, reason);
+            }
             _ if has_begun => self.return_to_pending(id),
             _ => {}
         }

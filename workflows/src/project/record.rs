@@ -80,12 +80,3 @@ pub(super) struct ActiveRun {
     #[serde(default, skip_serializing_if = "Resources::is_zero")]
     pub(super) used: Resources,
 }
-
-impl RemovedFeature {
-    /// A feature of which only the number of its last run is known: a restored one is another
-    /// feature.
-    pub(super) fn unknown(id: FeatureId, runs: u32) -> Self {
-        let record = Record { runs, ..Record::default() };
-        Self { feature: Feature::new(id, String::new()), record }
-    }
-}

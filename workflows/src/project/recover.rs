@@ -6,7 +6,7 @@ use longhaul_engine::{Payload, RequestedBy};
 use serde::{Deserialize, Serialize};
 
 use super::published::ProjectView;
-use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
+use crate::backlog::{Feature, FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
 
 use super::record::{Record, RemovedFeature};
@@ -20,6 +20,10 @@ pub struct FeatureRuns {
     pub last: u32,
     /// The files changed by it, if it passed.
     pub files: Vec<String>,
+    /// The commit on which it passed.
+    pub commit: Option<String>,
+    /// The feature that it worked on, if that is no longer in the list.
+    pub removed: Option<Box<Feature>>,
     /// Whether its last session ended and called the work done.
     pub called_done: bool,
     /// Whether the last one ended without an outcome.
@@ -47,11 +51,10 @@ impl ProjectInput {
                 memory.records.insert(feature.id.clone(), recovered(view, runs));
             }
         }
-        // The features that were removed from the list: the numbers of their runs stay used.
-        let removed = runs.into_iter().filter(|(_, runs)| runs.last > 0);
-        memory.gone = removed
-            .map(|(id, runs)| (id.clone(), RemovedFeature::unknown(id, runs.last)))
-            .collect();
+        // The features that were removed from the list: a restored one continues from its work,
+        // and the numbers of their runs stay used.
+        let gone = runs.into_iter().filter(|(_, runs)| runs.last > 0);
+        memory.gone = gone.map(|(id, runs)| (id.clone(), removed(id, runs))).collect();
         memory.features = backlog;
         memory.target = summary.target;
         memory.list_file = summary.list_file;
@@ -62,6 +65,20 @@ impl ProjectInput {
             Some(RequestedBy { by: String::new(), why: "its run is begun again".into() });
         Self { project, memory: Some(memory) }
     }
+}
+
+fn removed(id: FeatureId, runs: FeatureRuns) -> RemovedFeature {
+    let feature = runs.removed.map_or_else(|| Feature::new(id, String::new()), |known| *known);
+    let record = Record {
+        state: if runs.commit.is_some() { FeatureState::Passed } else { FeatureState::Pending },
+        runs: runs.last,
+        commit: runs.commit,
+        called_done: runs.called_done,
+        may_have_landed: runs.ended_early,
+        files: runs.files,
+        ..Record::default()
+    };
+    RemovedFeature { feature, record }
 }
 
 fn recovered(view: FeatureView, runs: FeatureRuns) -> Record {

@@ -30,7 +30,7 @@ impl ProjectRun {
             self.admission.hurry();
         }
         self.synced = id;
-        if self.waits_on_next.is_some() {
+        if self.may_follow() {
             self.follow(context).await?;
         }
         Ok(())

@@ -17,6 +17,16 @@ impl ProjectRun {
         self.waits_on_next = waits_on_next;
     }
 
+    /// Whether work that waits may land as it is: the checks of a waiting feature may have been edited
+    /// since it passed. Its own run lands it then.
+    pub(super) fn may_follow(&self) -> bool {
+        self.waits_on_next.is_some()
+            && self
+                .waiting
+                .iter()
+                .all(|id| self.backlog.state(id).is_none_or(|state| *state == FeatureState::Passed))
+    }
+
     /// Begins to check the merge of the target and `longhaul/next`, unless a waiting feature is
     /// already in progress, or was blocked in that.
     pub(super) fn check_merge(&mut self) {
