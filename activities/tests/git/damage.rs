@@ -198,6 +198,36 @@ async fn lines_of_packed_refs_that_git_cannot_read_are_removed() {
 }
 
 #[tokio::test]
+async fn refs_that_name_a_missing_object_are_set_from_their_reflogs() {
+    let missing = "1".repeat(40);
+    for packs in [true, false] {
+        let world = World::new();
+        world.run(&["branch", "other"]);
+        let main = world.at("main");
+        if packs {
+            world.run(&["pack-refs", "--all"]);
+            let file = world.root.join(".git/packed-refs");
+            let text = std::fs::read_to_string(&file).unwrap();
+            leave(&world, ".git/packed-refs", text.replace(&main, &missing).as_bytes());
+        } else {
+            leave(&world, ".git/refs/heads/other", missing.as_bytes());
+        }
+        let damage = find(&world).await;
+        assert!(
+            damage.iter().any(|damage| {
+                matches!(damage, Damage::Ref { name, last: Some(last), .. }
+                    if name == "refs/heads/other" && *last == main)
+            }),
+            "{damage:?}"
+        );
+        for damage in &damage {
+            repair(&world.root, damage).await.unwrap();
+        }
+        assert_eq!((world.at("other"), find(&world).await), (main, Vec::new()));
+    }
+}
+
+#[tokio::test]
 async fn a_missing_directory_of_refs_is_created_and_filled_from_reflogs() {
     let world = World::new();
     let main = world.at("main");
