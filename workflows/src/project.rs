@@ -150,15 +150,13 @@ impl ProjectRun {
         }
         match received {
             Received::ChildEnded { run, outcome } => self.take_outcome(&run, outcome),
-            Received::Signal { name, from: Some(run), .. } if name == Edited::REQUEST => {
-                if let Some(feature) = self.feature_of(&run) {
+            Received::Signal { name, payload, from: Some(run) } => match self.feature_of(&run) {
+                Some(feature) if name == Edited::REQUEST => {
                     self.read_list(context).await?;
                     self.answer_edit(&feature);
                 }
-            }
-            Received::Signal { name, payload, from: Some(run) } => {
-                self.take_from_run(run, name, &payload);
-            }
+                _ => self.take_from_run(run, name, &payload),
+            },
             Received::Signal { name, payload, from: None } => match Order::read(&name, &payload) {
                 Some(Ok(order)) => return self.follow_order(context, order).await,
                 Some(Err(error)) => self.skip(name, None, format!("it cannot be read: {error}")),

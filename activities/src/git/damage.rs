@@ -285,10 +285,11 @@ async fn dangling(
         }
     }
     named.retain(|(.., commit)| is_object_name(commit));
-    let asked: String = named.iter().map(|(.., commit)| format!("{commit}\n")).collect();
+    let mut asked = named.iter().map(|(.., commit)| commit.as_str()).collect::<Vec<_>>().join("\n");
+    asked.push('\n');
     let known = Git::at(checkout)
         .args(["cat-file", "--batch-check=%(objecttype)"])
-        .input(asked.into_bytes())
+        .input(asked)
         .text()
         .await?;
     let answers = named.into_iter().zip(known.lines());

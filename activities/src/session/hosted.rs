@@ -105,13 +105,11 @@ impl Handler<BeginSession> for HostedHandler {
         tracing::info!(run = %attempt.run, session = session.number, sandbox, "a session begins");
         let mut tools = tools();
         tools.extend(self.mcp_tools(session, tree.path(), attempt).await?);
-        let window = match session.agent.context.window {
-            Some(_) => None,
-            None => {
-                let root = self.setup.git.root_of(&session.project);
-                window::stated(&self.clients, &session.agent, &root).await
-            }
-        };
+        let mut window = None;
+        if session.agent.context.window.is_none() {
+            let root = self.setup.git.root_of(&session.project);
+            window = window::stated(&self.clients, &session.agent, &root).await;
+        }
         Ok(SessionBegin { landed: None, sandbox, texts, tools, window })
     }
 }
