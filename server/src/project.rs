@@ -45,10 +45,12 @@ impl Project {
     }
 }
 
-/// An error before the run started: of this machine, or of the request.
+/// An error before the run started: of this machine or its repository, or of the request.
 fn refusal(failure: Failure) -> RequestError {
+    let is_damaged = failure.code.as_deref() == Some(git::DAMAGED);
     match failure.kind {
         FailureKind::Machine => failed(failure),
+        _ if is_damaged => failed(failure),
         _ => RequestError::refused(failure.message),
     }
 }

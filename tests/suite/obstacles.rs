@@ -40,6 +40,27 @@ fn something_else_in_the_place_of_the_progress_file_is_shown_and_in_no_features_
     world.project.write_list(&[plain("parser", &[], 1), plain("lexer", &[], 1)]);
     world.project.commit("More");
     world.run().exits(0);
+
+    fs::remove_file(&file).unwrap();
+    symlink("claude-progress.txt", &file).unwrap();
+    let plans = ["parser", "lexer", "table"].map(|id| plain(id, &[], 1));
+    world.project.write_list(&plans);
+    world.project.commit("Still more");
+    world.run().exits(0);
+}
+
+#[test]
+fn a_repository_that_git_cannot_read_is_an_operational_error() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let packed = world.project.root().join(".git/packed-refs");
+    fs::create_dir(&packed).unwrap();
+    world.run().exits(4).says("packed-refs");
+    fs::remove_dir(&packed).unwrap();
+    world.project.git(&["pack-refs", "--all"]);
+    fs::write(&packed, "1111\n").unwrap();
+    world.run().exits(4).says("longhaul doctor");
+    world.call("doctor . --fix").exits(0);
+    world.run().exits(0);
 }
 
 #[test]
