@@ -55,7 +55,7 @@ pub enum RequestError {
         run: RunId,
     },
     /// A name matches no run, or several.
-    #[error("the log knows no run or feature `{}`", .0.name)]
+    #[error("`{}` names no run or feature, or several", .0.name)]
     UnknownName(Unknown),
     /// There is nothing to do.
     #[error("{reason}")]

@@ -25,7 +25,7 @@ const PAUSE: u32 = 10;
 
 /// The request is repeated after this time without a change of a run: some responses depend on the
 /// time, on files or on the limits of this process, which announce nothing.
-const SLOW: Duration = Duration::from_secs(1);
+const SLOW: Duration = Duration::from_secs(2);
 
 /// The responses of a subscription.
 pub struct Watch<R: Request> {

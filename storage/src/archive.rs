@@ -13,7 +13,7 @@ use crate::sled_store::SledStore;
 use crate::snapshot::Scope;
 use crate::write_batch::{Precondition, WriteBatch};
 
-/// The highest message number accepted from another log: far more owners than any log has had.
+/// The highest message number accepted from another log: 2^24 owners, more than a log reaches.
 const HIGHEST_SEQ: MessageSeq = 1 << 56;
 
 /// A log from which runs can be exported, and into which they can be imported.

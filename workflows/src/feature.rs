@@ -1,8 +1,8 @@
 //! The feature workflow, from the first work tree to the target branch. This file is the outline;
-//! one session, its seal and its gates are in [`retry`].
+//! one session, its seal and its gates are in [`session_cycle`].
 //!
 //! Every `call` is an activity whose result is in the log before the next line runs. After a crash
-//! this function runs again from the top, receives the recorded results, and continues at the end
+//! `feature` runs again from the top, receives the recorded results, and continues at the end
 //! of the log.
 
 mod approval;
@@ -14,7 +14,7 @@ mod messages;
 mod note;
 mod notice;
 mod outcome;
-mod retry;
+mod session_cycle;
 mod session_permit;
 mod stage;
 mod steps;
@@ -38,10 +38,12 @@ pub use messages::{
 };
 pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
 pub use stage::Stage;
-pub use steps::{COPIED, Checkpoint, FORKED_FROM, Prefix, before_hearing, checkpoints, prefix};
+pub use steps::{
+    COPIED, Checkpoint, FORKED_FROM, Prefix, before_last_receive, checkpoints, prefix,
+};
 
 use outcome::Landing;
-use retry::Try;
+use session_cycle::CycleEnd;
 use work::Work;
 
 /// The workflow `feature`: one run for each try at a feature.
@@ -59,7 +61,7 @@ impl Workflow for FeatureWorkflow {
         let input: FeatureInput = input.read()?;
         let mut work = Work::new(input);
         let outcome = match feature(context, &mut work).await {
-            // Not the work has failed, but a step of Longhaul: the next `sync` tries again.
+            // A step of Longhaul failed, not the work: the next `sync` tries again.
             Err(Stop::Failed(failure)) => work.unready(failure.message),
             other => other?,
         };
@@ -111,11 +113,11 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     loop {
         let commit = match passed.take() {
             Some(commit) => commit,
-            None => match retry::once(context, work).await? {
-                Try::Passed(commit) => commit,
-                Try::Again => continue,
-                Try::GivenUp(reason) => return Ok(work.given_up(reason)),
-                Try::Landed(landing) => return Ok(work.passed(landing)),
+            None => match session_cycle::run(context, work).await? {
+                CycleEnd::Passed(commit) => commit,
+                CycleEnd::Again => continue,
+                CycleEnd::GivenUp(reason) => return Ok(work.given_up(reason)),
+                CycleEnd::Landed(landing) => return Ok(work.passed(landing)),
             },
         };
         if !approval::is_granted(context, work, &commit).await? {
@@ -182,11 +184,10 @@ async fn integrate(
             }
         };
         if let Some(failed) = failed_when_merged(context, work, lease, &merged).await? {
-            work.take_failed_gate(&failed, Some(&tip));
+            work.count_failed_gate(&failed, Some(&tip));
             return Ok(None);
         }
-        // The target moved while the gates ran (a person committed to it): the checked commit is
-        // not the one that would land.
+        // The target moved, or the checks were edited, while the gates ran: merge and check again.
         if let Some(landed) = merge_lease::land(context, work, &tip, &merged.commit).await? {
             work.note_outside(&landed.outside);
             let waits_on_next = landed.waits_on_next;
@@ -195,8 +196,7 @@ async fn integrate(
     }
 }
 
-/// The failed check on the merged result: its set-up, without which gates mean little, or one of
-/// its gates.
+/// Runs the set-up and the gates on the merged result; returns the first failure.
 async fn failed_when_merged(
     context: &mut dyn Context,
     work: &mut Work,

@@ -344,7 +344,7 @@ impl Session {
     /// Takes the notes of people since the last turn.
     async fn take_notes(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         while let Some(received) = context.try_receive(&Filter::signals(&[Note::SIGNAL])).await? {
-            self.take_note(&received);
+            self.apply_message(&received);
         }
         for note in std::mem::take(&mut self.guidance) {
             self.conversation.push_text(format!("A person says: {note}"));
@@ -352,7 +352,7 @@ impl Session {
         Ok(())
     }
 
-    fn take_note(&mut self, received: &Received) {
+    fn apply_message(&mut self, received: &Received) {
         if let Received::Signal { name, payload, .. } = received
             && name == Note::SIGNAL
             && let Ok(Note(text)) = payload.read()

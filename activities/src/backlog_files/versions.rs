@@ -1,4 +1,4 @@
-//! Versions of the list and the settings: whether they are still those that were read.
+//! Detects edits of the list and the settings.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,7 +12,8 @@ use longhaul_workflows::backlog::FeatureId;
 use super::{OTHER_LIST_FILE, TASKS_FILE, find_list};
 use crate::longhaul_toml::{SETTINGS_FILE, settings};
 
-/// A file that is younger may be edited again without another stamp.
+/// The least age of a file whose stamp is trusted: a second edit within the resolution of its time
+/// would leave the stamp as it is.
 const SETTLED: Duration = Duration::from_secs(1);
 
 /// The versions of the files from which a project was read.
@@ -22,7 +23,7 @@ pub struct FileVersions {
     files: Vec<Stamp>,
 }
 
-/// A version of a file; `None`: there is none.
+/// The inode, the length and the time of a file; `None`: it does not exist.
 type Stamp = Option<(u64, u64, SystemTime)>;
 
 impl FileVersions {
@@ -66,7 +67,9 @@ impl ListedVersions {
     /// Whether the list and the settings have another version of a feature now. Files that cannot
     /// be read, and a list without the feature, have none.
     pub(crate) async fn is_edited(&self, root: &Path, feature: &FeatureId, known: &str) -> bool {
-        let (listed, root, feature) = (self.clone(), root.to_owned(), feature.clone());
+        let listed = self.clone();
+        let root = root.to_owned();
+        let feature = feature.clone();
         let now = tokio::task::spawn_blocking(move || listed.version(&root, &feature)).await;
         now.ok().flatten().is_some_and(|now| now != known)
     }

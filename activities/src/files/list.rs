@@ -9,7 +9,8 @@ use longhaul_backlog::{EntryState, FeatureList};
 use longhaul_workflows::backlog::{Feature, FeatureId};
 
 use super::error::FilesError;
-use super::place::{ProjectRoot, is_missing};
+use super::place::ProjectRoot;
+use super::placed::is_absent;
 use super::placed::{self, LONGEST, Links};
 use super::swap::{self, ReplacedFile};
 use super::{LIST_LOCK_TIMEOUT, lock_list};
@@ -75,7 +76,7 @@ impl ListFile {
         let found = match fs::metadata(&path) {
             Ok(found) if found.is_file() => found,
             Ok(_) => return Err(FilesError::NotA { expected: "file", path }),
-            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) if is_absent(&error) => return Ok(()),
             Err(error) => return Err(FilesError::file("read the metadata of", &path)(error)),
         };
         let stamp = Stamp::of(&path, &found);
@@ -175,7 +176,7 @@ fn resolve_within(root: &Path, name: &str) -> Result<Option<PathBuf>, FilesError
     let path = root.join(name);
     let real = |path: &Path| match fs::canonicalize(path) {
         Ok(real) => Ok(Some(real)),
-        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(FilesError::file("find", path)(error)),
     };
     let (Some(real_root), Some(real_path)) = (real(root)?, real(&path)?) else { return Ok(None) };

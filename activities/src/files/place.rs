@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::OWN_DIR;
 use super::error::FilesError;
+use super::placed::is_absent;
 use super::replace::{Durability, replace_file};
 
 /// The top directory of a project.
@@ -42,14 +43,9 @@ impl ProjectRoot {
 pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>, FilesError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if is_missing(&error) => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(FilesError::file("read the metadata of", path)(error)),
     }
-}
-
-/// Whether an error means that the file does not exist.
-pub(super) fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn make_directory(path: &Path) -> Result<(), FilesError> {

@@ -165,7 +165,8 @@ fn must_be_file(path: &Path, found: std::fs::FileType) -> Result<(), Unreadable>
     Err(Unreadable::NotAFile { path: path.to_owned(), kind })
 }
 
-fn is_absent(error: &io::Error) -> bool {
+/// Whether an error means that there is no such file.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

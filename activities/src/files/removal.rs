@@ -14,6 +14,8 @@ use nix::sys::stat::{FchmodatFlags, Mode as Rights, fchmodat};
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
+use super::placed::is_absent;
+
 /// How often a directory is read again in which nothing was moved: some file systems skip entries
 /// while others are removed.
 const ATTEMPTS: u32 = 3;
@@ -25,10 +27,7 @@ pub fn remove_all(path: &Path) -> io::Result<()> {
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
-    removed.or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(()),
-        _ => Err(error),
-    })
+    removed.or_else(|error| if is_absent(&error) { Ok(()) } else { Err(error) })
 }
 
 fn remove_tree(path: &Path) -> io::Result<()> {

@@ -22,14 +22,17 @@ pub(super) fn problem(name: &str, server: &McpSettings, url: &str) -> Option<Obs
     }
     let scheme = Url::parse(url).map(|url| url.scheme().to_owned());
     if !scheme.is_ok_and(|scheme| ["http", "https"].contains(&&*scheme)) {
-        let problem = format!("`url` of [agent.mcp.{name}] is no address of a server");
+        let problem = format!("`url` of [agent.mcp.{name}] is not an http or https URL");
         return Some(Obstacle::new(problem, "give one that begins with `https://` or `http://`"));
     }
     None
 }
 
 impl Host<'_> {
-    /// Connects to a server, speaks to it, and ends the connection.
+    /// Connects, runs `speak`, and closes the connection.
+    ///
+    /// # Errors
+    /// A terminal failure if the server is not reached, answers wrongly, or not within [`TIMEOUT`].
     pub(super) async fn exchange_over_http<T>(
         &self,
         server: &str,
@@ -39,13 +42,13 @@ impl Host<'_> {
         let failed =
             |why: String| Failure::terminal(format!("the MCP server `{server}` at {url} {why}"));
         let address = Url::parse(url).map_err(|error| failed(error.to_string()))?;
-        let client = Clients::default().for_url(&address)?;
+        let http = Clients::default().client_for(&address).await?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(url);
         let given = |name: &str| Some(self.env.get(name)?.to_string_lossy().into_owned());
         if let Some(settings) = self.agent.mcp.get(server) {
             config.auth_header = key_of(server, settings, given)?;
         }
-        let transport = StreamableHttpClientTransport::with_client(client, config);
+        let transport = StreamableHttpClientTransport::with_client(http, config);
         let spoken = async {
             let client = ().serve(transport).await;
             let client =
@@ -63,7 +66,7 @@ impl Host<'_> {
     }
 }
 
-/// Why a connection does not begin, without the types of the library.
+/// The cause of a failed connection. The text of the library names its own types.
 fn begin_error(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => transport_error(error),
@@ -78,7 +81,7 @@ fn call_error(error: &ServiceError) -> String {
     }
 }
 
-/// The library does not name the cause of an HTTP error as its source.
+/// The library does not give the cause of an HTTP error as its source.
 fn transport_error(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         Some(StreamableHttpError::Client(error)) => causes(error),
@@ -86,10 +89,11 @@ fn transport_error(error: &DynamicTransportError) -> String {
     }
 }
 
-/// The key of a server, from `[agent] env` or the environment of Longhaul.
+/// The key of a server, from `[agent] env` or the environment of Longhaul; `None`: it has no
+/// `key_env`.
 ///
 /// # Errors
-/// If the variable is not set.
+/// If the variable is not set, or empty.
 pub(crate) fn key_of(
     name: &str,
     server: &McpSettings,

@@ -30,12 +30,23 @@ impl Kind {
 
 impl Clients {
     /// The client for a URL, if it is made already.
-    pub(super) fn known(&self, url: &Url) -> Option<Client> {
+    fn known(&self, url: &Url) -> Option<Client> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&Kind::of(url)).cloned()
     }
 
+    /// The client for a URL; the files of the system are read in a blocking task.
+    pub(crate) async fn client_for(&self, url: &Url) -> Result<Client, Failure> {
+        if let Some(client) = self.known(url) {
+            return Ok(client);
+        }
+        let clients = self.clone();
+        let url = url.clone();
+        let client = tokio::task::spawn_blocking(move || clients.make(&url)).await;
+        client.map_err(|error| Failure::retryable(format!("no HTTP client was made: {error}")))?
+    }
+
     /// The client for a URL. The first one may read the certificates of the system.
-    pub(crate) fn for_url(&self, url: &Url) -> Result<Client, Failure> {
+    fn make(&self, url: &Url) -> Result<Client, Failure> {
         let kind = Kind::of(url);
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&kind) {

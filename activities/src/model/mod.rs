@@ -117,12 +117,7 @@ impl ModelHandler {
         attempt: &Attempt,
     ) -> Result<Answered, Failure> {
         let url = exchange::url(call)?;
-        let client = if let Some(client) = self.clients.known(&url) {
-            client
-        } else {
-            let (clients, url) = (self.clients.clone(), url.clone());
-            blocking(move || clients.for_url(&url)).await?
-        };
+        let client = self.clients.client_for(&url).await?;
         let messages = conversation.messages();
         let exchange = Exchange { call, messages, key, client, url, attempt };
         let outcome = tokio::select! {

@@ -14,7 +14,8 @@ use super::key::Key;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest list of models that is read, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
-/// The field with the window: of Anthropic, vLLM, OpenRouter, LM Studio, and llama.cpp.
+/// JSON pointers to the window in one entry of `/v1/models`: of Anthropic, vLLM, OpenRouter, LM
+/// Studio, and llama.cpp.
 const FIELDS: [&str; 5] = [
     "/max_input_tokens",
     "/max_model_len",
@@ -23,17 +24,16 @@ const FIELDS: [&str; 5] = [
     "/meta/n_ctx",
 ];
 
-/// The window in tokens. Many servers do not state it; none is reached twice for it.
+/// The window in tokens; `None`: the server does not state it. One request, no retry.
 pub(crate) async fn stated(clients: &Clients, agent: &AgentSettings, root: &Path) -> Option<u64> {
-    let found = tokio::time::timeout(TIMEOUT, ask(clients, agent, root)).await;
-    match found {
-        Ok(Ok(window)) => window,
-        Ok(Err(failure)) => {
-            tracing::info!(error = failure.message, "the provider states no context window");
-            None
-        }
-        Err(_) => None,
-    }
+    let asked = tokio::time::timeout(TIMEOUT, ask(clients, agent, root)).await;
+    let asked = asked.unwrap_or_else(|_| {
+        Err(Failure::retryable(format!("no answer within {} s", TIMEOUT.as_secs())))
+    });
+    asked.unwrap_or_else(|failure| {
+        tracing::info!(error = failure.message, "cannot read the context window of the provider");
+        None
+    })
 }
 
 async fn ask(
@@ -42,11 +42,10 @@ async fn ask(
     root: &Path,
 ) -> Result<Option<u64>, Failure> {
     let mut url = endpoint(&agent.api, "v1/models")?;
+    // Anthropic lists 20 models otherwise.
     url.set_query(Some("limit=1000"));
     let key = Key::of(&agent.api, agent.env.get(agent.api.key_name()), root)?;
-    let (clients, wanted) = (clients.clone(), url.clone());
-    let client = tokio::task::spawn_blocking(move || clients.for_url(&wanted));
-    let client = client.await.map_err(|error| Failure::terminal(error.to_string()))??;
+    let client = clients.client_for(&url).await?;
     let headers = credentials(agent.api.protocol, &key)?;
     let failed = |error: reqwest::Error| Failure::terminal(key.redact(&error.to_string()));
     let mut response = client.get(url).headers(headers).send().await.map_err(failed)?;
@@ -62,7 +61,8 @@ async fn ask(
         .and_then(|list| window_in(&list, agent.model.as_deref()?)))
 }
 
-/// The window of a model in a list of models. An alias of a dated model counts as that.
+/// The window of a model in a list of models. An alias (`claude-x`) matches its dated model
+/// (`claude-x-20261001`).
 fn window_in(list: &Value, model: &str) -> Option<u64> {
     let models = || list["data"].as_array().into_iter().flatten();
     let is_dated = |entry: &&Value| {

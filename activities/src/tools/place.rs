@@ -11,6 +11,7 @@ use cap_std::fs::{Dir, FileTypeExt, Metadata, OpenOptions, OpenOptionsExt};
 use longhaul_engine::{Failure, FailureKind};
 use nix::fcntl::OFlag;
 
+use crate::files::placed::is_absent;
 use crate::machine::{self, Operation};
 
 /// The longest file that a tool reads or changes, in bytes.
@@ -86,14 +87,14 @@ impl ToolTree {
         let mut options = OpenOptions::new();
         let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         options.read(true).custom_flags(flags.bits());
-        let read = |error: io::Error| self.fault("read", path, &error);
-        let file = self.dir.open_with(path, &options).map_err(read)?;
-        let found = file.metadata().map_err(read)?;
+        let failed = |error: io::Error| self.fault("read", path, &error);
+        let file = self.dir.open_with(path, &options).map_err(failed)?;
+        let found = file.metadata().map_err(failed)?;
         must_be_file(path, &found)?;
         let mut content = Vec::new();
         if found.len() <= limit {
             // The file may grow meanwhile.
-            file.take(limit + 1).read_to_end(&mut content).map_err(read)?;
+            file.take(limit + 1).read_to_end(&mut content).map_err(failed)?;
         }
         if found.len() > limit || content.len() as u64 > limit {
             return Err(format!(
@@ -106,22 +107,23 @@ impl ToolTree {
         Ok(content)
     }
 
-    /// The entries of a directory, sorted by name, and whether there are more than `limit`.
+    /// The first entries of a directory by name, and whether there are more than `limit`.
     pub(super) fn entries(
         &self,
         path: &Path,
         limit: usize,
     ) -> Result<(Vec<(OsString, Kind)>, bool), Fault> {
-        let read = |error: io::Error| self.fault("list", path, &error);
+        let failed = |error: io::Error| self.fault("list", path, &error);
         let mut found = Vec::new();
-        let mut entries = self.dir.read_dir(path).map_err(read)?;
-        for entry in entries.by_ref().take(limit) {
-            let entry = entry.map_err(read)?;
+        for entry in self.dir.read_dir(path).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
             let kind = entry.file_type().map_or(Kind::Other("unknown"), Kind::of);
             found.push((entry.file_name(), kind));
         }
         found.sort_unstable();
-        Ok((found, entries.next().is_some()))
+        let has_more = found.len() > limit;
+        found.truncate(limit);
+        Ok((found, has_more))
     }
 
     pub(super) fn fault(&self, verb: &str, path: &Path, error: &io::Error) -> Fault {
@@ -165,10 +167,6 @@ pub(super) fn must_be_file(path: &Path, found: &Metadata) -> Result<(), Fault> {
         return Ok(());
     }
     Err(format!("{} is a {} and not a file.", quoted(path), kind_of(found)).into())
-}
-
-pub(super) fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 pub(super) fn fault_at(root: &Path, verb: &str, path: &Path, error: &io::Error) -> Fault {

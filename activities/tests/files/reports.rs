@@ -8,7 +8,7 @@ use longhaul_workflows::project::Phase;
 use crate::story::{self, RUN};
 use crate::world::{PROJECT, World, blocked, headers, in_progress};
 
-/// Compares a file with the one in `golden/`; with `LONGHAUL_RECORD=write`, replaces that one.
+/// Compares a file with the one in `golden/`; with `LONGHAUL_RECORD=1`, replaces that one.
 fn check_golden(world: &World, name: &str, golden: &str) {
     let path =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/golden").join(golden);

@@ -25,8 +25,8 @@ impl Shared {
             commit.creations.iter().map(|creation| creation.run.clone()).collect();
         let recipients: Vec<_> =
             commit.deliveries.iter().map(|delivery| self.recipient(&delivery.to)).collect();
-        // Also without a receiver: one that subscribes during the commit does not see it in the
-        // store.
+        // Built even without subscribers: one that subscribes during the commit would miss these
+        // events otherwise.
         let change = Change { run: commit.run.clone(), events: commit.events.clone() };
         let committed = self.store.commit(commit).await?;
         for ((run, reservation), created) in
@@ -62,9 +62,9 @@ impl Shared {
         Recipient { run: to.clone(), inbox: self.residents().get(to).cloned() }
     }
 
-    /// Passes a stored message to its run, in memory or not. A run that was activated after the
-    /// message was sent may have read it from the store already, or even taken it: it reads the
-    /// store again.
+    /// Pushes a stored message to the inbox of its run, or wakes the run. If the run was activated
+    /// after the message was sent, it may have read it from the store, or even taken it: then it is
+    /// told to read the store again.
     fn hand_over(&self, to: Recipient, message: Message) {
         // Under the lock, or the run could leave memory before the message is in its inbox.
         if let Some(inbox) = self.residents().get(&to.run) {

@@ -11,8 +11,8 @@ use longhaul_engine::{
 };
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::feature::{
-    COPIED, FORKED_FROM, FeatureInput, FeatureWorkflow, Note, Prefix, before_hearing, checkpoints,
-    prefix,
+    COPIED, FORKED_FROM, FeatureInput, FeatureWorkflow, Note, Prefix, before_last_receive,
+    checkpoints, prefix,
 };
 use longhaul_workflows::project::Forked as ForkNotice;
 use longhaul_workflows::projection::{ProjectView, RunView, SessionState};
@@ -57,7 +57,7 @@ impl Service {
             check_step(&origin, requested).map_err(RequestError::refused)?;
         }
         let last = if fork.note.is_some() {
-            before_hearing(&origin.segment, requested)
+            before_last_receive(&origin.segment, requested)
         } else {
             requested
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use longhaul_engine::{Event, RunId, verify};
 use longhaul_storage::history_file;
 use longhaul_tests::history::workflows;
-use longhaul_workflows::feature::{before_hearing, checkpoints, prefix};
+use longhaul_workflows::feature::{before_last_receive, checkpoints, prefix};
 
 fn history(story: &str) -> (RunId, Vec<Event>) {
     let path =
@@ -63,6 +63,6 @@ fn a_note_is_heard_before_the_next_session() {
     for (last, expected) in
         [(5, 5), (7, 6), (10, 6), (14, 14), (15, 15), (19, 19), (28, 27), (31, 27), (54, 43)]
     {
-        assert_eq!(before_hearing(&events, last), expected, "{last}");
+        assert_eq!(before_last_receive(&events, last), expected, "{last}");
     }
 }

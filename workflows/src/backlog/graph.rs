@@ -244,7 +244,7 @@ impl Backlog {
         *self.count_of(&after) += 1;
         self.offer(place);
         if (before == FeatureState::Passed) != (after == FeatureState::Passed) {
-            self.tell_dependents(place, after == FeatureState::Passed);
+            self.update_dependents(place, after == FeatureState::Passed);
         }
     }
 
@@ -254,7 +254,7 @@ impl Backlog {
         self.offer(place);
     }
 
-    fn tell_dependents(&mut self, place: NodeIndex, passed: bool) {
+    fn update_dependents(&mut self, place: NodeIndex, passed: bool) {
         let mut dependents = self.graph.neighbors_directed(place, Direction::Outgoing).detach();
         while let Some(dependent) = dependents.next_node(&self.graph) {
             let unmet = &mut self.graph[dependent].unmet;

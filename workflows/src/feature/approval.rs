@@ -72,7 +72,7 @@ async fn wait(context: &mut dyn Context, work: &mut Work, commit: &str) -> Resul
         {
             return Ok(approval);
         }
-        work.take_note_now(context, received).await?;
+        work.apply_message_now(context, received).await?;
     }
 }
 

@@ -36,7 +36,7 @@ pub(super) async fn judge(
         }
         if let Some(failed) = failed {
             // It is not a failure of its work.
-            work.tell_gate(&failed, None);
+            work.record_failed_gate(&failed, None);
             merge_lease::release(context, work).await?;
             return Ok(None);
         }

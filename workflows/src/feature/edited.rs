@@ -1,6 +1,6 @@
 //! Edits of the list and the settings that affect a feature in progress.
 
-use longhaul_engine::{Context, ContextExt, Payload, Received, RunId, Stop};
+use longhaul_engine::{Context, ContextExt, Payload, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, Feature};
@@ -36,23 +36,13 @@ impl Work {
     ///
     /// The project, and not the run, reads the feature: it also reports who edited what, and
     /// applies overrides.
-    pub(super) async fn ask_for_edits(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {
+    pub(super) async fn request_edits(&mut self, context: &mut dyn Context) -> Result<bool, Stop> {
         let known = self.version();
         let project = self.project_run()?;
         context.signal(project.clone(), Edited::REQUEST, &self.id()).await?;
-        let filter = Self::notes_and(Edited::SIGNAL);
-        loop {
-            let Some(received) = context.receive(&filter, None).await? else { continue };
-            let is_answer = matches!(
-                &received,
-                Received::Signal { name, from, .. }
-                    if name == Edited::SIGNAL && from.as_ref() == Some(&project)
-            );
-            self.take_note_now(context, received).await?;
-            if is_answer {
-                return Ok(self.version() != known);
-            }
-        }
+        let edited = self.await_signal(context, Edited::SIGNAL).await?;
+        self.take_edit(Some(&project), &edited);
+        Ok(self.version() != known)
     }
 
     /// The next gates and the next session use the current version of the feature.

@@ -101,7 +101,7 @@ impl Hosted<'_> {
     async fn wait_for(&mut self, context: &mut dyn Context, session: &RunId) -> Result<(), Stop> {
         while self.open.contains(session) {
             if let Some(received) = self.receive(context, None).await? {
-                self.work.take_note_now(context, received).await?;
+                self.work.apply_message_now(context, received).await?;
             }
         }
         Ok(())
@@ -214,7 +214,7 @@ impl Hosted<'_> {
         {
             context.send(self.owner.clone(), Note::SIGNAL, payload.clone()).await?;
         }
-        self.work.take_note_now(context, received).await
+        self.work.apply_message_now(context, received).await
     }
 }
 

@@ -4,7 +4,7 @@
 //! tree, and landing is a compare-and-swap of the tip, so a second run with a lease does no harm
 //! (see `project::queue`).
 
-use longhaul_engine::{Context, ContextExt, Received, Stop};
+use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{Land, Landed};
 
@@ -20,19 +20,8 @@ pub(super) async fn acquire(
 ) -> Result<MergeLease, Stop> {
     let project = work.project_run()?;
     let request = MergeRequest { feature: work.id(), files: files.to_vec() };
-    context.signal(project.clone(), MergeRequest::SIGNAL, &request).await?;
-    let filter = Work::notes_and(MergeLease::GRANTED);
-    loop {
-        match context.receive(&filter, None).await? {
-            Some(Received::Signal { name, payload, from })
-                if name == MergeLease::GRANTED && from.as_ref() == Some(&project) =>
-            {
-                return Ok(payload.read()?);
-            }
-            Some(received) => work.take_note_now(context, received).await?,
-            None => {}
-        }
-    }
+    context.signal(project, MergeRequest::SIGNAL, &request).await?;
+    Ok(work.await_signal(context, MergeLease::GRANTED).await?.read()?)
 }
 
 /// Returns the lease.
@@ -57,7 +46,7 @@ pub(super) async fn land(
         };
         match failure.code.as_deref() {
             Some(Land::STALE) => return Ok(None),
-            Some(Land::EDITED) if work.ask_for_edits(context).await? => return Ok(None),
+            Some(Land::EDITED) if work.request_edits(context).await? => return Ok(None),
             // The project has overridden the gates, or cannot read the list: its version counts.
             Some(Land::EDITED) => {}
             _ => return Err(Stop::Failed(failure)),

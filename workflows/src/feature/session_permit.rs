@@ -1,7 +1,7 @@
 //! Permission for a session. The project grants it: it limits the number of agents, holds back
 //! sessions that cannot succeed, and counts failed ones.
 
-use longhaul_engine::{Context, ContextExt, Received, Stop};
+use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{SessionEnding, SessionReport};
 use crate::prompt;
@@ -15,19 +15,8 @@ pub(super) async fn request(
     work: &mut Work,
 ) -> Result<SessionPermit, Stop> {
     let project = work.project_run()?;
-    context.signal(project.clone(), SessionRequest::SIGNAL, &work.request()).await?;
-    let filter = Work::notes_and(SessionPermit::SIGNAL);
-    loop {
-        match context.receive(&filter, None).await? {
-            Some(Received::Signal { name, payload, from })
-                if name == SessionPermit::SIGNAL && from.as_ref() == Some(&project) =>
-            {
-                return Ok(payload.read()?);
-            }
-            Some(received) => work.take_note_now(context, received).await?,
-            None => {}
-        }
-    }
+    context.signal(project, SessionRequest::SIGNAL, &work.request()).await?;
+    Ok(work.await_signal(context, SessionPermit::SIGNAL).await?.read()?)
 }
 
 /// Reports the outcome of a granted session, also if the run is cancelled now: a paid session whose

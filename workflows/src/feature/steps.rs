@@ -119,7 +119,7 @@ pub fn prefix(segment: &[Event], last: Position) -> Prefix {
 
 /// The end of a fork at position `last` such that its next session receives the notes in its
 /// mailbox.
-pub fn before_hearing(segment: &[Event], last: Position) -> Position {
+pub fn before_last_receive(segment: &[Event], last: Position) -> Position {
     let Prefix { events, position, .. } = prefix(segment, last);
     let is_step = |event: &Event| {
         matches!(event.kind, EventKind::ActivityCompleted { .. }) || is_session_ended(event)

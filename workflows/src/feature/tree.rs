@@ -10,9 +10,9 @@ use super::{Stage, Work, notice};
 pub(super) async fn baseline(context: &mut dyn Context, work: &mut Work) -> Result<(), Stop> {
     work.enter(context, Stage::SetUp).await?;
     let setup = context.call::<RunSetup>(work.setup()).await?;
-    let baseline = work.baseline(&work.commit);
-    let baseline = notice::checks(context, work, baseline).await?;
-    work.take_baseline(setup.failed().or(baseline.failed()));
+    let checks = work.baseline(&work.commit);
+    let report = notice::checks(context, work, checks).await?;
+    work.take_baseline(setup.failed().or(report.failed()));
     Ok(())
 }
 
@@ -22,7 +22,7 @@ pub(super) async fn refresh(context: &mut dyn Context, work: &mut Work) -> Resul
     let is_edited = refreshed.is_edited;
     let has_moved = work.take_refreshed(refreshed);
     if is_edited {
-        work.ask_for_edits(context).await?;
+        work.request_edits(context).await?;
     }
     Ok(has_moved)
 }
@@ -38,18 +38,18 @@ pub(super) async fn gates(
     let commit = work.commit.clone();
     let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
     if let Some(failed) = setup.failed() {
-        work.tell_failed_gate(failed);
+        work.record_uncounted_failure(failed);
         return Ok(None);
     }
     if let Some(failed) = failed_gate(context, work, &commit).await? {
-        work.tell_failed_gate(&failed);
+        work.record_uncounted_failure(&failed);
         return Ok(None);
     }
     Ok(Some(commit))
 }
 
-/// Runs the gates as they are in the list now; returns the failed one. A person who corrects a
-/// check while it runs does not want a session to be paid for its failure.
+/// Runs the gates as they are in the list now; returns the failed one. If they were edited while
+/// they ran, they run again: a failure of the old ones must not cost a session.
 pub(super) async fn failed_gate(
     context: &mut dyn Context,
     work: &mut Work,

@@ -44,8 +44,9 @@ pub(super) struct Work {
     pub(super) redo: bool,
     /// The checks of the list when a gate failed.
     failed_checks: Vec<Check>,
-    /// The commit after the last session, and how many in a row have left it as it was.
+    /// The commit after the last session.
     last_commit: String,
+    /// The sessions in a row that left it as it was.
     pub(super) unchanged: u32,
     /// The run of the granted session, until it begins.
     pub(super) granted: Option<RunId>,
@@ -357,7 +358,7 @@ impl Work {
         }
     }
 
-    /// The agent could not be started: only the count changes.
+    /// Counts a session whose agent could not be started. The branch is unchanged.
     pub(super) fn take_no_session(&mut self, session: &SessionReport) {
         self.progress.failed_sessions += 1;
         self.is_fruitless = true;
@@ -370,7 +371,7 @@ impl Work {
         }
     }
 
-    /// Counts the turns and tokens of a session, and notes the findings of its own checkpoints.
+    /// Counts the turns, tokens, cost and time of a session, and notes the findings of its own checkpoints.
     pub(super) fn spend(&mut self, session: &SessionReport) {
         self.progress.tampered += u32::from(!session.tampered.is_empty());
         self.note_tampering(Some(self.progress.sessions), &session.tampered);
@@ -451,9 +452,9 @@ impl Work {
         self.unchanged >= self.input.settings.limits.unchanged_sessions
     }
 
-    pub(super) fn take_failed_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
+    pub(super) fn count_failed_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
         self.progress.failed_gates += 1;
-        self.tell_gate(failed, tip);
+        self.record_failed_gate(failed, tip);
     }
 
     /// Whether the checks were edited since a gate failed.
@@ -466,14 +467,14 @@ impl Work {
 
     /// Records a failed gate without a session in between. A broken baseline may be the cause, and
     /// is repaired first.
-    pub(super) fn tell_failed_gate(&mut self, failed: &Evidence) {
+    pub(super) fn record_uncounted_failure(&mut self, failed: &Evidence) {
         if self.broken.is_none() {
-            self.tell_gate(failed, None);
+            self.record_failed_gate(failed, None);
         }
     }
 
     /// Records a failed gate for the next session; it counts towards no limit.
-    pub(super) fn tell_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
+    pub(super) fn record_failed_gate(&mut self, failed: &Evidence, tip: Option<&str>) {
         self.failed_checks = self.own_checks();
         self.reason = SessionReason::GatesFailed;
         let merged_with = tip.map(str::to_owned);

@@ -79,13 +79,13 @@ impl ProjectRun {
                     self.record(feature).called_done = false;
                 }
                 self.ask_again(feature);
-                self.tell_edit(feature);
+                self.send_edit(feature);
             }
         }
         if has_other_gates {
             let at_work: Vec<FeatureId> = self.current.keys().cloned().collect();
             for feature in &at_work {
-                self.tell_edit(feature);
+                self.send_edit(feature);
             }
         }
         if has_new_gates {
@@ -241,12 +241,12 @@ impl ProjectRun {
         let run = self.run_of(id);
         let is_told = |send: &PendingSend| matches!(send, PendingSend::Edited(told, _) if Some(told) == run.as_ref());
         if !self.outbox.iter().any(is_told) {
-            self.tell_edit(id);
+            self.send_edit(id);
         }
     }
 
     /// Sends the current version of a feature to its run.
-    fn tell_edit(&mut self, id: &FeatureId) {
+    fn send_edit(&mut self, id: &FeatureId) {
         if self.is_ending(id) || !self.current.contains_key(id) {
             return;
         }

@@ -109,7 +109,7 @@ impl Session {
                     }
                 }
                 Some(received) => {
-                    self.take_note(&received);
+                    self.apply_message(&received);
                     if let Some(text) = self.guidance.pop() {
                         break text;
                     }
@@ -190,7 +190,7 @@ impl Session {
                 Ok(Some(Received::ChildEnded { run, outcome })) if run == *child => {
                     return if is_cancelled { Err(Stop::Cancelled) } else { Ok(outcome) };
                 }
-                Ok(Some(received)) => self.take_note(&received),
+                Ok(Some(received)) => self.apply_message(&received),
                 Ok(None) => {}
                 Err(Stop::Cancelled) => {
                     super::cancel_child(context, child, "its parent is cancelled").await?;

@@ -12,7 +12,7 @@ use crate::process::Fifo;
 /// A line for an agent, with its newline.
 pub(in crate::session) type Line = String;
 
-/// A line to an agent.
+/// What a driver needs to open the conversation with its agent.
 #[derive(Debug, Clone)]
 pub(in crate::session) struct Dialogue {
     pub(in crate::session) prompt: String,

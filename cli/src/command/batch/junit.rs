@@ -22,7 +22,7 @@ pub(super) type AllFacts = BTreeMap<(String, String), Facts>;
 /// The facts about a feature that only its runs have.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// The time from its first start to its last end.
+    /// The sum of the times of its closed runs.
     time: Option<Duration>,
     /// Why it has not passed, with the end of the output of the failed check or session.
     output: String,

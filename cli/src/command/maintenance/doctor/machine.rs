@@ -1,4 +1,4 @@
-//! The machine: git and free disk space.
+//! Checks of the machine: git, free disk space, and the sandbox.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use longhaul_storage::RESERVE;
 
 use super::Finding;
 
-/// Warning threshold for free space.
+/// The free space below which it warns, in bytes.
 const ENOUGH: u64 = 1 << 30;
 
 pub(super) async fn git() -> Finding {
@@ -29,7 +29,7 @@ pub(super) fn disk(data_dir: &Path) -> Finding {
         Ok(answer) => answer.blocks_available().saturating_mul(answer.fragment_size()),
         Err(error) => {
             let what = format!("cannot read the free space at {}: {error}", there.display());
-            return Finding::warning("disk", what, "look at it yourself: df");
+            return Finding::warning("disk", what, "run `df` on this directory");
         }
     };
     let what = format!("{} MiB are free at {}", free >> 20, there.display());
@@ -40,7 +40,7 @@ pub(super) fn disk(data_dir: &Path) -> Finding {
         Finding::warning(
             "disk",
             what,
-            "make room, or let go of old histories: longhaul prune --older-than 30d",
+            "free disk space, or remove old histories: longhaul prune --older-than 30d",
         )
     } else {
         Finding::ok("disk", what)

@@ -1,5 +1,5 @@
-//! Another session, unless the current target and the current checks suffice: the target is merged
-//! in first, and a session is paid only if the checks of the list still fail.
+//! One cycle of a feature: permission, session, seal, gates. A session is paid only if the gates of
+//! the list still fail on the current target, which is merged in first.
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
@@ -10,8 +10,8 @@ use super::messages::{SessionPermit, SessionResult};
 use super::outcome::Landing;
 use super::{Stage, Work, claim, session_permit, tree};
 
-/// The result of a try.
-pub(super) enum Try {
+/// The end of a cycle.
+pub(super) enum CycleEnd {
     /// The gates passed on this commit.
     Passed(String),
     /// The work continues with another session.
@@ -22,17 +22,16 @@ pub(super) enum Try {
     Landed(Landing),
 }
 
-/// Makes one more try: within the limits, with the permission of the project, and on the current
-/// target.
-pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
-    // Whether an unsuccessful session counts is known when the next one is granted.
+/// Runs one cycle: within the limits, with the permission of the project, and on the current target.
+pub(super) async fn run(context: &mut dyn Context, work: &mut Work) -> Result<CycleEnd, Stop> {
+    // The permit says whether a failed session counts, so the limit is checked after it, too.
     if !work.is_fruitless
         && let Some(end) = give_up(context, work).await?
     {
         return Ok(end);
     }
     if let Some(reason) = admitted(context, work).await? {
-        return Ok(Try::GivenUp(reason));
+        return Ok(CycleEnd::GivenUp(reason));
     }
     if work.is_fruitless
         && let Some(end) = give_up(context, work).await?
@@ -42,25 +41,25 @@ pub(super) async fn once(context: &mut dyn Context, work: &mut Work) -> Result<T
     work.take_notes(context).await?;
     if let Some(commit) = on_the_tip(context, work).await? {
         session_permit::report(context, work, SessionResult::Unused).await?;
-        return Ok(Try::Passed(commit));
+        return Ok(CycleEnd::Passed(commit));
     }
-    pay(context, work).await
+    run_session(context, work).await
 }
 
 /// Gives the work up, if a limit is reached and there are no new notes.
-async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Try>, Stop> {
+async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<CycleEnd>, Stop> {
     let Some(reason) = work.exhausted() else { return Ok(None) };
     if work.reason == SessionReason::GatesFailed {
         work.enter(context, Stage::LastTry).await?;
         if let Some(commit) = on_the_tip(context, work).await? {
-            return Ok(Some(Try::Passed(commit)));
+            return Ok(Some(CycleEnd::Passed(commit)));
         }
     }
     work.enter(context, Stage::GivingUp).await?;
-    if work.is_told_more(context).await? {
+    if work.take_late_notes(context).await? {
         return Ok(None);
     }
-    Ok(Some(Try::GivenUp(reason)))
+    Ok(Some(CycleEnd::GivenUp(reason)))
 }
 
 /// Waits until the project grants a session; returns the reason of a refusal.
@@ -83,8 +82,7 @@ async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<S
     }
 }
 
-/// Merges the target before a retry; returns the commit if its gates, which may have been edited,
-/// now pass without another session.
+/// Merges the target before another session; returns the commit if the current gates pass on it.
 async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
     if matches!(work.reason, SessionReason::Start | SessionReason::Continue) {
         return Ok(None);
@@ -110,35 +108,35 @@ async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option
     }
 }
 
-/// Checks work of this run that is already on the target. No session was used; if the gates fail
-/// there, the next one is.
+/// Checks work of this run that is already on the target. This session is not counted. If the gates
+/// fail there, the next session repairs the work.
 async fn landed(
     context: &mut dyn Context,
     work: &mut Work,
     commit: String,
     files: Vec<String>,
-) -> Result<Try, Stop> {
+) -> Result<CycleEnd, Stop> {
     work.progress.sessions -= 1;
     work.progress.unused_sessions += 1;
     work.redo = true;
     session_permit::report(context, work, SessionResult::Unused).await?;
-    let Some(confirmed) = claim::judge(context, work).await? else { return Ok(Try::Again) };
+    let Some(confirmed) = claim::judge(context, work).await? else { return Ok(CycleEnd::Again) };
     work.files = files;
-    Ok(Try::Landed(Landing { commit, ..confirmed }))
+    Ok(CycleEnd::Landed(Landing { commit, ..confirmed }))
 }
 
 /// Runs a session, seals it, and runs the gates if the agent calls the work done.
-async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
+async fn run_session(context: &mut dyn Context, work: &mut Work) -> Result<CycleEnd, Stop> {
     work.begin_session(context).await?;
     let id = work.granted.take().expect("a session is granted before it begins");
     let session = match hosted::run(context, work, id).await? {
         Hosting::Ended(session) => session,
-        Hosting::Cancelled(session) => return Err(cut_off(context, work, session).await),
+        Hosting::Cancelled(session) => return Err(seal_cancelled(context, work, session).await),
     };
     if matches!(session.ending, SessionEnding::NotStarted { .. }) {
         work.take_no_session(&session);
         session_permit::report(context, work, SessionResult::of(&session, false)).await?;
-        return Ok(Try::Again);
+        return Ok(CycleEnd::Again);
     }
     if let SessionEnding::Landed { commit, files } = session.ending {
         return landed(context, work, commit, files).await;
@@ -159,19 +157,19 @@ async fn pay(context: &mut dyn Context, work: &mut Work) -> Result<Try, Stop> {
         return Err(Stop::Cancelled);
     }
     if session.ending != SessionEnding::ClaimsDone {
-        return Ok(Try::Again);
+        return Ok(CycleEnd::Again);
     }
     work.enter(context, Stage::Gates).await?;
     if let Some(failed) = tree::failed_gate(context, work, &sealed.commit).await? {
-        work.take_failed_gate(&failed, None);
-        return Ok(Try::Again);
+        work.count_failed_gate(&failed, None);
+        return Ok(CycleEnd::Again);
     }
-    Ok(Try::Passed(sealed.commit))
+    Ok(CycleEnd::Passed(sealed.commit))
 }
 
 /// Seals the work of a session whose feature was cancelled, for the next run. Work that cannot be
 /// sealed stays in the tree; the next run rescues it.
-async fn cut_off(
+async fn seal_cancelled(
     context: &mut dyn Context,
     work: &mut Work,
     session: Option<SessionReport>,
