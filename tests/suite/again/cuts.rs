@@ -38,17 +38,17 @@ fn check(story: &str, expected: &[u64]) {
 #[test]
 fn forks_begin_between_commands_and_outside_of_turns_to_merge() {
     // Not between asking for the session (7) and its end (14), and not between asking for the turn
-    // (21) and the end.
-    check("feature-passes-at-once", &[0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 18, 19, 20]);
+    // (20) and the end.
+    check("feature-passes-at-once", &[0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 18, 19]);
 }
 
 #[test]
 fn a_turn_that_was_given_back_is_history() {
-    // The first turn is given back at 27, and a session asked for at 28; the second turn is asked
-    // for at 44.
+    // The first turn is given back at 26, and a session asked for at 27; the second turn is asked
+    // for at 42.
     check(
         "feature-merge-conflict",
-        &[0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 18, 19, 20, 27, 37, 38, 39, 40, 41, 42, 43],
+        &[0, 1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 18, 19, 26, 36, 37, 38, 39, 40, 41],
     );
 }
 
@@ -61,7 +61,7 @@ fn a_cancelled_session_is_not_gone_on_from() {
 fn a_note_is_heard_before_the_next_session() {
     let (_, events) = history("feature-merge-conflict");
     for (last, expected) in
-        [(5, 5), (7, 6), (10, 6), (14, 14), (15, 15), (19, 19), (28, 27), (31, 27), (54, 43)]
+        [(5, 5), (7, 6), (10, 6), (14, 14), (15, 15), (19, 19), (27, 26), (30, 26), (52, 41)]
     {
         assert_eq!(before_last_receive(&events, last), expected, "{last}");
     }

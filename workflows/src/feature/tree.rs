@@ -48,26 +48,22 @@ pub(super) async fn gates(
     Ok(Some(commit))
 }
 
-/// Runs the gates as they are in the list now; returns the failed one. If they were edited while
-/// they ran, they run again: a failure of the old ones must not cost a session.
+/// Runs the gates; returns the failed one. If they were edited meanwhile, they run again: a failure
+/// of the old ones must not cost a session. What passes is compared with the list when it lands.
 pub(super) async fn failed_gate(
     context: &mut dyn Context,
     work: &mut Work,
     commit: &str,
 ) -> Result<Option<Evidence>, Stop> {
-    let mut failed = None;
     loop {
-        work.take_edits(context).await?;
         let gates = work.gates(commit);
-        if let Some((evidence, checks)) = failed
-            && checks == gates.checks
-        {
-            return Ok(Some(evidence));
-        }
         let checks = gates.checks.clone();
         let report = notice::checks(context, work, gates).await?;
-        let Some(evidence) = report.failed().cloned() else { return Ok(None) };
-        failed = Some((evidence, checks));
+        let Some(failed) = report.failed() else { return Ok(None) };
+        work.take_edits(context).await?;
+        if work.gates(commit).checks == checks {
+            return Ok(Some(failed.clone()));
+        }
     }
 }
 
