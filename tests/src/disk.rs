@@ -50,6 +50,8 @@ impl Disk {
                 fs::create_dir_all(dir).map_err(|error| error.to_string())?;
             }
         }
+        // They were there long before the first cut.
+        call("sync", &["-f", &text(&disk.mount)])?;
         disk.show()?;
         Ok(disk)
     }
