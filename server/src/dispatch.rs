@@ -39,6 +39,7 @@ requests! {
     crate::batches::BatchStatus,
     crate::batches::SubmitBatch,
     crate::due::ShowDue,
+    crate::served::TakeUpEdits,
     crate::maintenance::Check,
     crate::maintenance::Export,
     crate::maintenance::Import,

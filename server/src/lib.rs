@@ -12,6 +12,7 @@ mod deliver;
 mod dispatch;
 pub mod document;
 mod due;
+mod edited;
 mod error;
 mod head;
 mod held;
@@ -74,6 +75,7 @@ pub use rewind::{
     Fork, ForkPoint, Forked, ListCheckpoints, RewindPoint, RollBack, RolledBack, TakeCheckpoint,
     TakenCheckpoint,
 };
+pub use served::TakeUpEdits;
 
 pub use service::Service;
 pub use steering::Steer;

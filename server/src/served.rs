@@ -5,19 +5,20 @@ use super::service::ServedProject;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use longhaul_activities::files::Projector;
-use longhaul_activities::project::{self, FileVersions};
-use longhaul_engine::{Payload, RunId};
-use longhaul_workflows::backlog::{Feature, FeatureStatus};
-use longhaul_workflows::contracts::LoadedBacklog;
+use longhaul_engine::{Payload, RunId, StoreError};
 use longhaul_workflows::project::signal;
+use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::AbortHandle;
 
+use crate::edited::Edited;
 use crate::held;
+use crate::perform::request;
+use crate::request::RequestError;
 use crate::service::Service;
 
 /// Changes within this interval are written together.
@@ -31,12 +32,18 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Starts to serve a project, unless it is served already.
 pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
-    let new = ServedProject { root: root.clone(), since: Utc::now(), tasks: Vec::new() };
+    let known = Arc::new(tokio::sync::Mutex::new(None));
+    let new = ServedProject {
+        root: root.clone(),
+        since: Utc::now(),
+        tasks: Vec::new(),
+        known: Arc::clone(&known),
+    };
     match service.lock_engaged().entry(run.clone()) {
         Entry::Vacant(place) => drop(place.insert(new)),
         Entry::Occupied(_) => return,
     }
-    let known = Edited::at(&root).await;
+    *known.lock().await = Some(Edited::at(&root).await);
     let mut engaged = service.lock_engaged();
     // It may have been removed meanwhile.
     let Some(entry) = engaged.get_mut(&run) else { return };
@@ -106,63 +113,67 @@ async fn keep_files(service: Arc<Service>, run: RunId, root: PathBuf) {
     }
 }
 
-/// The list and the settings of a project without the states that Longhaul writes.
-struct Edited {
-    /// A digest of them, or why they are unreadable.
-    content: Result<blake3::Hash, String>,
-    /// The versions of the files that they were read from, if a further edit would be noticed.
-    files: Option<FileVersions>,
-}
-
-impl Edited {
-    async fn at(root: &Path) -> Self {
-        let begun = SystemTime::now();
-        let loaded = project::load(root).await.map_err(|failure| failure.message);
-        let files = loaded
-            .as_ref()
-            .ok()
-            .and_then(|loaded| FileVersions::of(root, &loaded.list_file, begun));
-        let without_state = |feature| Feature {
-            status: FeatureStatus::Pending,
-            passes: false,
-            last_tested: None,
-            ..feature
-        };
-        let digest = |loaded: LoadedBacklog| {
-            let mut hasher = blake3::Hasher::new();
-            hasher.update(Payload::of(&(&loaded.settings, &loaded.list_file)).as_bytes());
-            for feature in loaded.features {
-                hasher.update(Payload::of(&without_state(feature)).as_bytes());
-            }
-            hasher.finalize()
-        };
-        Self { content: loaded.map(digest), files }
-    }
-
-    /// Whether no file has changed.
-    fn is_current(&self, root: &Path) -> bool {
-        self.files.as_ref().is_some_and(|files| files.is_current(root))
-    }
-}
-
-async fn watch_list(service: Arc<Service>, run: RunId, root: PathBuf, mut known: Edited) {
-    let Some(engine) = &service.engine else { return };
+async fn watch_list(
+    service: Arc<Service>,
+    run: RunId,
+    root: PathBuf,
+    known: Arc<tokio::sync::Mutex<Option<Edited>>>,
+) {
     loop {
         tokio::time::sleep(LOOK).await;
-        if known.is_current(&root) {
-            continue;
-        }
-        let now = Edited::at(&root).await;
-        let is_same = now.content == known.content;
-        known = now;
-        if is_same {
-            continue;
-        }
-        let reload = Payload::of(&uuid::Uuid::now_v7().to_string());
-        if let Err(error) = engine.signal(&run, signal::RELOAD, reload).await {
+        if let Err(error) = take_up_edits(&service, &run, &root, &known).await {
             tracing::warn!("cannot take up the edited list of {run}: {error}");
             return;
         }
+    }
+}
+
+/// Makes a project read its list and settings, if they were edited; returns whether they were.
+async fn take_up_edits(
+    service: &Service,
+    run: &RunId,
+    root: &Path,
+    known: &tokio::sync::Mutex<Option<Edited>>,
+) -> Result<bool, StoreError> {
+    let Some(engine) = &service.engine else { return Ok(false) };
+    let mut known = known.lock().await;
+    let Some(before) = known.as_ref().filter(|known| !known.is_current(root)) else {
+        return Ok(false);
+    };
+    let now = Edited::at(root).await;
+    let is_same = now.content == before.content;
+    *known = Some(now);
+    if is_same {
+        return Ok(false);
+    }
+    let reload = Payload::of(&uuid::Uuid::now_v7().to_string());
+    engine.signal(run, signal::RELOAD, reload).await?;
+    Ok(true)
+}
+
+/// Makes projects read their edited lists and settings now.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TakeUpEdits {
+    /// The projects.
+    pub projects: Vec<RunId>,
+}
+
+request!(TakeUpEdits, "take_up_edits" -> bool, |self, service| self.run(&service).await);
+
+impl TakeUpEdits {
+    /// Whether one of them was edited.
+    async fn run(self, service: &Service) -> Result<bool, RequestError> {
+        let mut is_edited = false;
+        for run in self.projects {
+            let served = service
+                .lock_engaged()
+                .get(&run)
+                .map(|served| (served.root.clone(), Arc::clone(&served.known)));
+            if let Some((root, known)) = served {
+                is_edited |= take_up_edits(service, &run, &root, &known).await?;
+            }
+        }
+        Ok(is_edited)
     }
 }
 

@@ -13,6 +13,7 @@ use longhaul_storage::SledStore;
 use tokio::sync::RwLock;
 use tokio::task::AbortHandle;
 
+use crate::edited::Edited;
 use crate::owner::Owner;
 use crate::request::RequestError;
 
@@ -180,6 +181,8 @@ pub(crate) struct ServedProject {
     /// Since when.
     pub(crate) since: DateTime<Utc>,
     pub(crate) tasks: Vec<AbortHandle>,
+    /// What the project knows of its list and settings.
+    pub(crate) known: Arc<tokio::sync::Mutex<Option<Edited>>>,
 }
 
 /// Refusals recorded by this process: once for each verb and call, so that a loop does not fill the

@@ -5,6 +5,7 @@ use std::time::Duration;
 use longhaul_tests::command::Running;
 use longhaul_tests::project::plain;
 use longhaul_tests::wait::until;
+use serde_json::json;
 
 use crate::world::World;
 
@@ -156,4 +157,30 @@ fn a_landed_feature_that_is_removed_before_a_terminate_and_restored_after_it_is_
         .filter(|mark| mark.session.0.contains("/parser/"))
         .count();
     assert_eq!(paid, 1, "{:?}", world.project.marks());
+}
+
+#[test]
+fn an_edit_before_the_last_session_ends_is_taken_up_before_the_run_does() {
+    let settings = "[limits]\nfailed_gates = 1\n";
+    for edit in ["add", "check"] {
+        let plans = [plain("parser", &[], 1), plain("table", &[], 1)];
+        let world = World::with_settings(&plans, 0.0, settings);
+        world.project.hold("table");
+        let mut run = world.begin();
+        until("one has landed", || world.project.landed("main") == ["parser"]);
+        world.project.until_at_work("table");
+        let text = world.project.read("feature_list.json");
+        let mut list: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let features = list["features"].as_array_mut().unwrap();
+        if edit == "add" {
+            let more = json!({ "id": "lexer", "name": "Lexer", "checks": ["false"] });
+            features.push(more);
+        } else {
+            let parser = features.iter_mut().find(|feature| feature["id"] == "parser").unwrap();
+            parser["checks"] = json!(["false"]);
+        }
+        world.project.write("feature_list.json", &list.to_string());
+        world.project.let_go("table");
+        run.exits(1);
+    }
 }

@@ -13,7 +13,9 @@ use crate::exit::usage;
 use crate::place::Project;
 use longhaul_server::settled::{Watched, is_settled, verdict_of};
 use longhaul_server::status::StatusDocument;
-use longhaul_server::{Begin, Client, Due, Error, ProjectStatus, RequestError, Service, ShowDue};
+use longhaul_server::{
+    Begin, Client, Due, Error, ProjectStatus, RequestError, Service, ShowDue, TakeUpEdits,
+};
 use longhaul_workflows::backlog::FeatureId;
 
 /// Time alone settles some projects, so re-evaluate the last status after this time without news.
@@ -125,6 +127,9 @@ pub(super) async fn watch(
             Some(others) => others.may_exit(&mut ours).await?,
             None => true,
         };
+        if may_exit && takes_up_edits(access, &mut ours).await? {
+            continue;
+        }
         if may_exit {
             progress.finish();
             return Ok(WatchEnd {
@@ -133,6 +138,16 @@ pub(super) async fn watch(
             });
         }
     }
+}
+
+/// Whether a list or settings were edited in the last moment: then the projects have not settled.
+async fn takes_up_edits(access: &Client, ours: &mut [Watched]) -> Result<bool> {
+    let projects: Vec<RunId> = ours.iter().map(|project| project.id.clone()).collect();
+    let is_edited = call(access, TakeUpEdits { projects }).await?;
+    if is_edited {
+        ours.iter_mut().for_each(|project| *project = Watched::new(project.id.clone()));
+    }
+    Ok(is_edited)
 }
 
 /// Whether to stop before all have settled. Projects of clients count for the owner.
