@@ -30,12 +30,17 @@ use super::terminal::{self, safe};
 use crate::status_text;
 pub(super) use documents::{FeatureDocument, FeaturesDocument, NextDocument};
 pub(super) use import::ImportDocument;
+use longhaul_server::refuse_within_session;
 
 pub(super) async fn run(data_dir: &Path, arguments: arguments::Feature) -> Result<Exit> {
     let dir = &arguments.dir;
     match arguments.command {
-        FeatureCommand::Add(add) => add_feature(dir, &add).await,
+        FeatureCommand::Add(add) => {
+            refuse_within_session("feature add", data_dir)?;
+            add_feature(dir, &add).await
+        }
         FeatureCommand::Import(import) => {
+            refuse_within_session("feature import", data_dir)?;
             import::run(import.place.as_ref().unwrap_or(dir), &import).await
         }
         FeatureCommand::Export(export) => {

@@ -30,6 +30,7 @@ impl ProjectRun {
             self.admission.hurry();
         }
         self.synced = id;
+        self.note_edited_waiting();
         if self.may_follow() {
             self.follow(context).await?;
         }

@@ -17,14 +17,26 @@ impl ProjectRun {
         self.waits_on_next = waits_on_next;
     }
 
-    /// Whether work that waits may land as it is: the checks of a waiting feature may have been edited
-    /// since it passed. Its own run lands it then.
+    /// Whether work that waits may land as it is. If not, a landing of the edited features moves it.
     pub(super) fn may_follow(&self) -> bool {
-        self.waits_on_next.is_some()
-            && self
-                .waiting
-                .iter()
-                .all(|id| self.backlog.state(id).is_none_or(|state| *state == FeatureState::Passed))
+        self.waits_on_next.is_some() && self.edited_waiting().next().is_none()
+    }
+
+    /// The waiting features that were edited since they passed.
+    fn edited_waiting(&self) -> impl Iterator<Item = &FeatureId> {
+        let has_passed = |state: &FeatureState| *state == FeatureState::Passed;
+        self.waiting.iter().filter(move |id| !self.backlog.state(id).is_none_or(has_passed))
+    }
+
+    /// Names the features for which the rest waits, once they were edited.
+    pub(super) fn note_edited_waiting(&mut self) {
+        let edited: Vec<&str> = self.edited_waiting().map(FeatureId::as_str).collect();
+        if self.waits_on_next.is_some() && !edited.is_empty() {
+            let edited = edited.join(", ");
+            self.waits_on_next = Some(format!(
+                "{edited} was edited since it passed; all lands when it passes again"
+            ));
+        }
     }
 
     /// Begins to check the merge of the target and `longhaul/next`, unless a waiting feature is
