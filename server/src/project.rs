@@ -104,7 +104,9 @@ pub async fn check(root: &Path) -> Result<Vec<String>, RequestError> {
     Backlog::new(loaded.features)
         .map_err(|error| RequestError::refused(format!("{list}: {error}")))?;
     // Before any session is paid for.
-    git::fetch_missing(root, &loaded.target).await.map_err(refusal)?;
+    git::fetch_missing(root, &loaded.target)
+        .await
+        .map_err(|failure| refusal(advice::with_remedy(failure, root)))?;
     git::exclude_own_files(root).await.map_err(failed)?;
     Ok(notes)
 }

@@ -64,6 +64,32 @@ fn a_repository_that_git_cannot_read_is_an_operational_error() {
 }
 
 #[test]
+fn a_lost_object_is_named_and_written_again_from_the_checkout() {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    let object = world.project.git(&["rev-parse", "HEAD:agent.sh"]).trim().to_owned();
+    let file = world.project.root().join(format!(".git/objects/{}/{}", &object[..2], &object[2..]));
+    for is_empty in [true, false] {
+        fs::remove_file(&file).unwrap();
+        if is_empty {
+            fs::write(&file, "").unwrap();
+        } else {
+            world.run().exits(4).says("longhaul doctor");
+        }
+        world.call("doctor .").exits(1).says(if is_empty { "are empty" } else { "are missing" });
+        world.call("doctor . --fix").exits(0).says(&format!("{object}: put right"));
+        world.call("doctor .").exits(0);
+        world.project.git(&["fsck", "--strict"]);
+    }
+    let text = world.project.read("agent.sh");
+    fs::remove_file(&file).unwrap();
+    world.project.write("agent.sh", "other\n");
+    world.call("doctor . --fix").exits(1).says("from another clone");
+    world.project.write("agent.sh", &text);
+    world.call("doctor . --fix").exits(0);
+    world.run().exits(0);
+}
+
+#[test]
 fn a_pipe_that_git_waits_at_is_named_at_once() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     let file = world.project.root().join(".gitattributes");

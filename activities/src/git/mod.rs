@@ -47,7 +47,9 @@ pub use damage::{Damage, find_damage, repair};
 pub use landing::waiting::is_work_waiting;
 pub use locks::{LockFile, lock_files};
 pub use names::feature_run;
-pub use objects::partial::{MissingObjects, fetch_missing, missing_objects};
+pub use objects::partial::{
+    MissingObjects, fetch_missing, lost_objects, missing_objects, restore_objects,
+};
 use objects::refs::Repository;
 pub(crate) use repository::refuse_own_branch;
 pub(crate) use repository::tip_of;

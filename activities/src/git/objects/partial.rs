@@ -8,8 +8,10 @@ use std::time::Duration;
 use longhaul_engine::Failure;
 
 use crate::git::command::Git;
+use crate::git::files;
 use crate::git::names::branch_ref;
 use crate::git::objects::refs::Repository;
+use crate::git::repository::DAMAGED;
 
 /// A server may count and pack for a long time before it sends anything.
 const STUCK_TIMEOUT: Duration = Duration::from_mins(10);
@@ -42,6 +44,33 @@ pub async fn missing_objects(
 /// A failure of the machine, if its remotes do not give them.
 pub async fn fetch_missing(checkout: &Path, branch: &str) -> Result<(), Failure> {
     fetch_from(&promisors(checkout).await?, checkout, &branch_ref(branch)).await
+}
+
+/// The objects that the files of branches need and a complete repository lacks.
+///
+/// # Errors
+/// If git cannot read the branches.
+pub async fn lost_objects(checkout: &Path) -> Result<Vec<String>, Failure> {
+    let is_partial = !promisors(checkout).await?.is_empty();
+    if is_partial { Ok(Vec::new()) } else { missing(checkout, "--all").await }
+}
+
+/// Writes lost objects again from the files of the checkout that have their content.
+///
+/// # Errors
+/// If git cannot write.
+pub async fn restore_objects(checkout: &Path, lost: &[String]) -> Result<(), Failure> {
+    let listed = Git::at(checkout).args(["ls-files", "--stage", "-z"]).finish().await?;
+    for entry in files::nul_separated(&listed.stdout) {
+        let entry = files::shown(entry);
+        let Some((facts, path)) = entry.split_once('\t') else { continue };
+        let object = facts.split(' ').nth(1).unwrap_or_default();
+        if lost.iter().any(|lost| lost == object) && checkout.join(path).is_file() {
+            let args = ["hash-object", "-w", "--no-filters", "--", path];
+            Git::at(checkout).args(args).keep_running_on_drop().run().await?;
+        }
+    }
+    Ok(())
 }
 
 impl Repository {
@@ -79,6 +108,10 @@ async fn fetch_from(promisors: &[String], checkout: &Path, commit: &str) -> Resu
         return Ok(());
     }
     let checkout = checkout.display();
+    if promisors.is_empty() {
+        let message = format!("the repository of {checkout} is damaged: missing objects: {left}");
+        return Err(Failure::terminal(message).with_code(DAMAGED));
+    }
     Err(Failure::machine(format!(
         "{checkout} is a partial clone without {left} objects of its files, and {reason}"
     )))

@@ -145,7 +145,9 @@ async fn takes_up_edits(access: &Client, ours: &mut [Watched]) -> Result<bool> {
     let projects: Vec<RunId> = ours.iter().map(|project| project.id.clone()).collect();
     let is_edited = call(access, TakeUpEdits { projects }).await?;
     if is_edited {
-        ours.iter_mut().for_each(|project| *project = Watched::new(project.id.clone()));
+        for project in ours {
+            *project = Watched::new(project.id.clone());
+        }
     }
     Ok(is_edited)
 }

@@ -73,6 +73,11 @@ impl Finding {
         }
     }
 
+    /// Whether it is a problem, or was one.
+    pub(super) fn is_notable(&self) -> bool {
+        self.fixed || self.state != State::Ok
+    }
+
     pub(super) fn is_problem(&self) -> bool {
         self.state == State::Problem
     }

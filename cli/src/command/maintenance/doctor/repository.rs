@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use longhaul_activities::git::{Damage, find_damage, repair};
+use longhaul_activities::git::{Damage, find_damage, lost_objects, repair, restore_objects};
+use longhaul_engine::Failure;
 
 use super::{Finding, counted};
 
@@ -17,7 +18,7 @@ pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
         }
     };
     if found.is_empty() {
-        return vec![Finding::ok("repository", "no object, ref or index is empty")];
+        return vec![of_lost(root, fix).await];
     }
     let (objects, others): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|damage| matches!(damage, Damage::EmptyObject(_)));
@@ -33,8 +34,40 @@ pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
     if fix && others.iter().any(is_made) {
         // Only now git sees a repository.
         findings.extend(Box::pin(look(root, fix)).await);
+    } else if fix && !findings.iter().any(Finding::is_problem) {
+        // An empty object that was removed is a missing one now.
+        let lost = of_lost(root, fix).await;
+        findings.extend(Some(lost).filter(Finding::is_notable));
     }
     findings
+}
+
+/// Objects that are missing altogether.
+async fn of_lost(root: &Path, fix: bool) -> Finding {
+    let advice = "fetch them from another clone of this repository, or restore .git from a backup";
+    let found = async {
+        let lost = lost_objects(root).await?;
+        if !fix || lost.is_empty() {
+            return Ok((lost, false));
+        }
+        restore_objects(root, &lost).await?;
+        let left = lost_objects(root).await?;
+        Ok::<_, Failure>(if left.is_empty() { (lost, true) } else { (left, false) })
+    };
+    match found.await {
+        Ok((lost, _)) if lost.is_empty() => {
+            Finding::ok("repository", "no object, ref or index is empty or missing")
+        }
+        Ok((lost, is_restored)) => {
+            let shown: Vec<&str> = lost.iter().take(NAMED).map(String::as_str).collect();
+            let more = lost.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let what = format!("objects of git are missing: {}{more}", shown.join(", "));
+            let finding = Finding::problem("repository", what, advice);
+            if fix && !is_restored { finding } else { finding.or_fix(fix, || Ok(())) }
+        }
+        Err(failure) => Finding::problem("repository", failure.message, "run `git fsck` there"),
+    }
 }
 
 async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
