@@ -196,7 +196,8 @@ fn drop_gates_after_refresh(lines: &mut Vec<String>) {
         ["StatusPublished gates", "ActivityCompleted run_setup", "ActivityCompleted run_checks"];
     let mut is_after_refresh = false;
     lines.retain(|line| {
-        let is_gate = gates.iter().any(|gate| line.starts_with(gate));
+        // A failed gate is followed by a look for edits.
+        let is_gate = gates.iter().any(|gate| line.starts_with(gate)) || line == "MessageReceived ";
         is_after_refresh =
             line.starts_with("ActivityCompleted refresh_worktree") || (is_after_refresh && is_gate);
         !(is_after_refresh && is_gate)
