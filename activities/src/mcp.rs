@@ -21,6 +21,7 @@ use tokio::sync::oneshot;
 
 use crate::checks::SetUp;
 use crate::confine::{ConfinedPaths, sandbox};
+use crate::model::client::Clients;
 use crate::obstacle::{Obstacle, why_not};
 use crate::process::{Environment, Fifo, Limits, Spec, logs_of};
 
@@ -52,6 +53,8 @@ pub(crate) struct Host<'a> {
     /// The environment of the agent.
     pub(crate) env: Environment,
     pub(crate) attempt: &'a Attempt,
+    /// The HTTP clients of the handler: a new one would read the certificates of the system.
+    pub(crate) clients: &'a Clients,
 }
 
 type Client = RunningService<RoleClient, ()>;
@@ -122,10 +125,12 @@ impl Host<'_> {
         server: &str,
         speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
     ) -> Result<T, Failure> {
-        match self.agent.mcp.get(server).and_then(|settings| settings.url.as_ref()) {
-            Some(url) => self.exchange_over_http(server, url, speak).await,
-            None => self.exchange_with_program(server, speak).await,
+        if let Some(settings) = self.agent.mcp.get(server)
+            && let Some(url) = &settings.url
+        {
+            return self.exchange_over_http(server, settings, url, speak).await;
         }
+        self.exchange_with_program(server, speak).await
     }
 
     /// Starts a server, speaks to it, and ends it.

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use longhaul_activities::project::{NO_LIST, NO_SETTINGS};
-use longhaul_engine::{Failure, FailureKind};
-use longhaul_server::RequestError;
+use longhaul_engine::Failure;
 use longhaul_server::settled::Verdict;
+use longhaul_server::{RequestError, is_operational};
 
 /// The result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,9 +115,7 @@ pub(crate) fn usage(message: impl std::fmt::Display) -> anyhow::Error {
 /// A failure before the start: exit code 4 if the machine failed or the repository is damaged, else
 /// 2.
 pub(crate) fn failed(failure: Failure) -> anyhow::Error {
-    let is_operational = failure.kind == FailureKind::Machine
-        || failure.code.as_deref() == Some(longhaul_activities::git::DAMAGED);
-    let exit = if is_operational { Exit::Operational } else { Exit::Usage };
+    let exit = if is_operational(&failure) { Exit::Operational } else { Exit::Usage };
     let remedy = match failure.code.as_deref() {
         Some(NO_SETTINGS) => "; write one with longhaul init",
         Some(NO_LIST) => "; write one, or add a feature with longhaul feature add",

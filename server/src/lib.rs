@@ -67,7 +67,7 @@ pub use open::{Limits, SetLimits, open, workflows};
 pub use order::Order;
 pub use owner::Owner;
 pub use perform::Perform;
-pub use project::{Project, check as check_project, restore_checkouts};
+pub use project::{Project, check as check_project, is_operational, restore_checkouts};
 pub use questions::{AnswerQuestion, Answered};
 pub use refused::{refuse_out_of_reach, refuse_within_session};
 pub use request::{Request, RequestError};

@@ -47,12 +47,12 @@ impl Project {
 
 /// An error before the run started: of this machine or its repository, or of the request.
 fn refusal(failure: Failure) -> RequestError {
-    let is_damaged = failure.code.as_deref() == Some(git::DAMAGED);
-    match failure.kind {
-        FailureKind::Machine => failed(failure),
-        _ if is_damaged => failed(failure),
-        _ => RequestError::refused(failure.message),
-    }
+    if is_operational(&failure) { failed(failure) } else { RequestError::refused(failure.message) }
+}
+
+/// Whether a failure before the start is of this machine or its repository, and not of the request.
+pub fn is_operational(failure: &Failure) -> bool {
+    failure.kind == FailureKind::Machine || failure.code.as_deref() == Some(git::DAMAGED)
 }
 
 /// A failure of git that no request causes.

@@ -11,7 +11,7 @@ use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use rmcp::{ServiceError, ServiceExt as _};
 
 use super::{Client, Host, TIMEOUT};
-use crate::model::client::{Clients, causes};
+use crate::model::client::causes;
 use crate::obstacle::Obstacle;
 
 /// Why a server with an address cannot be used. No connection is made.
@@ -36,18 +36,17 @@ impl Host<'_> {
     pub(super) async fn exchange_over_http<T>(
         &self,
         server: &str,
+        settings: &McpSettings,
         url: &str,
         speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
     ) -> Result<T, Failure> {
         let failed =
             |why: String| Failure::terminal(format!("the MCP server `{server}` at {url} {why}"));
         let address = Url::parse(url).map_err(|error| failed(error.to_string()))?;
-        let http = Clients::default().client_for(&address).await?;
+        let http = self.clients.client_for(&address).await?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(url);
         let given = |name: &str| Some(self.env.get(name)?.to_string_lossy().into_owned());
-        if let Some(settings) = self.agent.mcp.get(server) {
-            config.auth_header = key_of(server, settings, given)?;
-        }
+        config.auth_header = key_of(server, settings, given)?;
         let transport = StreamableHttpClientTransport::with_client(http, config);
         let spoken = async {
             let client = ().serve(transport).await;

@@ -66,7 +66,8 @@ impl HostedHandler {
         let root = self.setup.git.root_of(&input.project);
         let env = Environment::chosen(&agent.pass_env).with_all(&agent_env(&root, &agent.env)?);
         let (setup, root, held_out) = (&self.setup, &*root, input.held_out.clone());
-        Host { setup, root, tree, agent, held_out, env, attempt }.tools().await
+        let clients = &self.clients;
+        Host { setup, root, tree, agent, held_out, env, attempt, clients }.tools().await
     }
 
     /// The level of the sandbox in which the tools of the session run.

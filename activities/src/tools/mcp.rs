@@ -45,6 +45,7 @@ impl ToolHandler {
             held_out: input.held_out.clone(),
             env: Environment::chosen(&input.agent.pass_env).with_all(&variables.env),
             attempt,
+            clients: &self.clients,
         };
         let called = host.call(tool, arguments).await;
         ready.tree.settle().await.map_err(Fault::Call)?;

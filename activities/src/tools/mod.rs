@@ -31,6 +31,7 @@ use crate::checks::SetUp;
 use crate::git::GitHandlers;
 use crate::longhaul_toml;
 use crate::machine;
+use crate::model::client::Clients;
 use crate::process::{Runner, Supervisor};
 
 pub use hook::HookHandler;
@@ -52,6 +53,8 @@ const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 pub struct ToolHandler {
     setup: SetUp,
     locks: ready::Locks,
+    /// For MCP servers over HTTP.
+    clients: Clients,
 }
 
 /// The answer of a tool.
@@ -72,7 +75,7 @@ impl ToolHandler {
     /// A handler that keeps its files in a data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
         let setup = SetUp { runner: Runner::new(data_dir, supervisor), git };
-        Self { setup, locks: Arc::default() }
+        Self { setup, locks: Arc::default(), clients: Clients::default() }
     }
 
     /// The variables of the agent. Their values must not reach an answer.

@@ -51,6 +51,8 @@ async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Cy
     let Some(reason) = work.exhausted() else { return Ok(None) };
     if work.reason == SessionReason::GatesFailed {
         work.enter(context, Stage::LastTry).await?;
+        // Notes stay in the mailbox: they may grant another session.
+        work.take_edits(context).await?;
         if let Some(commit) = on_the_tip(context, work).await? {
             return Ok(Some(CycleEnd::Passed(commit)));
         }
@@ -87,7 +89,6 @@ async fn on_the_tip(context: &mut dyn Context, work: &mut Work) -> Result<Option
     if matches!(work.reason, SessionReason::Start | SessionReason::Continue) {
         return Ok(None);
     }
-    work.take_edits(context).await?;
     let known = match &work.feedback.problem {
         Some(Problem::CheckFailed { merged_with, .. }) => merged_with.clone(),
         _ => None,

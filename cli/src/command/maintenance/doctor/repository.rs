@@ -7,8 +7,16 @@ use longhaul_engine::Failure;
 
 use super::{Finding, counted};
 
-/// How many empty objects are listed.
+/// How many empty or missing objects are listed.
 const NAMED: usize = 3;
+
+/// The first names of many, and how many more there are.
+fn named(mut names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    names.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    names.join(", ") + &more
+}
 
 pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
     let found = match find_damage(root).await {
@@ -59,10 +67,7 @@ async fn of_lost(root: &Path, fix: bool) -> Finding {
             Finding::ok("repository", "no object, ref or index is empty or missing")
         }
         Ok((lost, is_restored)) => {
-            let shown: Vec<&str> = lost.iter().take(NAMED).map(String::as_str).collect();
-            let more = lost.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let what = format!("objects of git are missing: {}{more}", shown.join(", "));
+            let what = format!("objects of git are missing: {}", named(lost));
             let finding = Finding::problem("repository", what, advice);
             if fix && !is_restored { finding } else { finding.or_fix(fix, || Ok(())) }
         }
@@ -71,13 +76,10 @@ async fn of_lost(root: &Path, fix: bool) -> Finding {
 }
 
 async fn of_objects(root: &Path, objects: &[Damage], fix: bool) -> Finding {
-    let shown: Vec<_> =
-        objects.iter().take(NAMED).map(|damage| damage.file().display().to_string()).collect();
-    let more = objects.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let files = objects.iter().map(|damage| damage.file().display().to_string());
     let what = format!(
-        "objects of git are empty, as a power cut leaves them, or no files: {}{more}",
-        shown.join(", ")
+        "objects of git are empty, as a power cut leaves them, or no files: {}",
+        named(files.collect())
     );
     let advice =
         "remove them, then run `git fsck` and fetch the missing objects from another clone";
