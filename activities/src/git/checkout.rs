@@ -222,9 +222,14 @@ impl Repository {
         if !changes.as_ref().is_ok_and(|changes| changes.foreign.is_empty())
             && let Some(index) = damaged_index(checkout).await?
         {
+            let (state, remedy) = if files::is_there(&index) {
+                ("damaged", "move it away and run")
+            } else {
+                ("missing", "run")
+            };
             let index = index.display();
             return Ok(Err(format!(
-                "the index {index} is damaged; move it away and run `git reset` in {shown}"
+                "the index {index} is {state}; {remedy} `git reset` in {shown}"
             )));
         }
         let changes = changes?;

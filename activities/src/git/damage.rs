@@ -15,7 +15,7 @@ use longhaul_engine::Failure;
 use super::command::Git;
 use super::command::place::GitDirectories;
 use super::files;
-use super::names::is_object_name;
+use super::names::{NEXT, branch_ref, is_object_name, is_own_ref};
 
 pub(super) use index::damaged_index;
 
@@ -152,7 +152,7 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
 /// moves an index aside and rebuilds it from HEAD. Files of the checkout are not touched.
 ///
 /// # Errors
-/// Terminal for a ref without a readable commit in its reflog.
+/// Terminal for a ref of the user without a readable commit in its reflog.
 pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
     match damage {
         Damage::EmptyObject(file) => files::remove(file),
@@ -161,10 +161,11 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             let args = ["update-ref", "-m", "longhaul: repair", name, commit];
             Git::at(checkout).args(args).keep_running_on_drop().run().await.map(drop)
         }
-        Damage::Ref { name, file, last: None }
-            if name.starts_with("refs/longhaul/") || name == ORIG_HEAD =>
-        {
-            files::remove(file)
+        Damage::Ref { name, last: None, .. } if is_replaceable(name) => {
+            files::remove(damage.file())?;
+            // It may be packed, too.
+            let args = ["update-ref", "-d", name];
+            Git::at(checkout).args(args).keep_running_on_drop().finish().await.map(drop)
         }
         Damage::Ref { name, .. } => Err(Failure::terminal(format!(
             "no commit is known for {name}; choose one with `git fsck --lost-found`, then \
@@ -202,6 +203,12 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
             file.display()
         ))),
     }
+}
+
+/// Whether Longhaul can do without a ref whose commits are lost: what it needs of it is recorded.
+/// `longhaul/next` holds work that waits to land.
+pub fn is_replaceable(name: &str) -> bool {
+    (is_own_ref(name) && name != branch_ref(NEXT)) || name == ORIG_HEAD
 }
 
 /// The loose objects without content.

@@ -43,7 +43,7 @@ use longhaul_workflows::contracts::{
 
 pub use command::belong_to;
 pub use command::hang::pipe_for_git;
-pub use damage::{Damage, find_damage, repair};
+pub use damage::{Damage, find_damage, is_replaceable, repair};
 pub use landing::waiting::is_work_waiting;
 pub use locks::{LockFile, lock_files};
 pub use names::feature_run;

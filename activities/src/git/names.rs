@@ -161,6 +161,12 @@ pub(super) fn run_of_path(path: &str) -> Option<RunId> {
     RunId::new(id + rest).ok()
 }
 
+/// Whether a ref is in a namespace of Longhaul's. Longhaul makes no symbolic refs there, so one is
+/// not followed.
+pub(super) fn is_own_ref(name: &str) -> bool {
+    name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,8 @@
 //! Damage after a power cut is found, named, and repaired where git holds enough data.
 
-use longhaul_activities::git::{Checkout, Damage, exclude_own_files, find_damage, repair};
+use longhaul_activities::git::{
+    Checkout, Damage, exclude_own_files, find_damage, lost_objects, repair,
+};
 
 use crate::support::{World, status, write};
 
@@ -393,4 +395,59 @@ async fn temporary_files_of_git_are_no_damage() {
     let commit = world.at("main");
     world.write(&format!(".git/objects/{}/tmp_obj_Ysmaq1", &commit[..2]), "");
     assert_eq!(find(&world).await, []);
+}
+
+#[tokio::test]
+async fn a_missing_index_is_made_again() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    std::fs::remove_file(world.root.join(".git/index")).unwrap();
+    let reason = world.land((&tip, &commit)).await.unwrap().waits_on_next.unwrap();
+    assert!(reason.contains("/.git/index is missing; run `git reset` in "), "{reason}");
+    world.write("src/a file.txt", "mine\n");
+    let damage = find(&world).await;
+    assert!(matches!(damage.as_slice(), [Damage::Index(_)]), "{damage:?}");
+    repair(&world.root, &damage[0]).await.unwrap();
+    assert_eq!(status(&world.root), " M \"src/a file.txt\"");
+    assert_eq!(find(&world).await, []);
+}
+
+#[tokio::test]
+async fn an_own_branch_whose_commit_is_lost_is_removed() {
+    for is_packed in [false, true] {
+        let world = World::new();
+        world.write("more.txt", "more\n");
+        let lost = world.commit("Lost");
+        world.run(&["update-ref", "refs/heads/longhaul/login", &lost]);
+        world.run(&["update-ref", "-d", "refs/heads/main"]);
+        world.run(&["reset", "--quiet", &format!("{lost}~1")]);
+        if is_packed {
+            world.run(&["pack-refs", "--all"]);
+        }
+        let logs = world.root.join(".git/logs/refs/heads/longhaul");
+        std::fs::remove_dir_all(logs).unwrap();
+        let object = world.root.join(".git/objects").join(&lost[..2]).join(&lost[2..]);
+        std::fs::remove_file(&object).unwrap();
+        let damage = find(&world).await;
+        let [Damage::Ref { name, last: None, .. }] = damage.as_slice() else {
+            panic!("{damage:?}")
+        };
+        assert_eq!(name, "refs/heads/longhaul/login");
+        repair(&world.root, &damage[0]).await.unwrap();
+        assert_eq!(find(&world).await, []);
+        assert_eq!(world.run(&["branch", "--list", "longhaul/*"]), "");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_commit_of_the_history_is_named() {
+    let world = World::new();
+    let first = world.at("main");
+    world.write("more.txt", "more\n");
+    world.commit("More");
+    assert_eq!(lost_objects(&world.root).await.unwrap(), [String::new(); 0]);
+    let object = world.root.join(".git/objects").join(&first[..2]).join(&first[2..]);
+    std::fs::remove_file(&object).unwrap();
+    let failure = lost_objects(&world.root).await.unwrap_err();
+    assert!(failure.message.contains(&first), "{failure}");
 }

@@ -6,7 +6,7 @@ use longhaul_engine::Failure;
 
 use super::super::command::place::line_in;
 use super::super::files;
-use super::super::names::{branch_ref, is_object_name};
+use super::super::names::{branch_ref, is_object_name, is_own_ref};
 use super::{Damage, loose_refs, packed};
 
 /// Whether the HEAD in a git directory is damaged.
@@ -60,7 +60,7 @@ fn branches(common: &Path) -> Result<Vec<(String, Option<String>)>, Failure> {
         }
     }
     found.retain(|(name, _)| {
-        name.starts_with("refs/heads/") && !name.starts_with("refs/heads/longhaul/")
+        name.starts_with("refs/heads/") && !is_own_ref(name)
     });
     Ok(found)
 }

@@ -26,7 +26,7 @@ pub(in super::super) async fn damaged_index(checkout: &Path) -> Result<Option<Pa
 pub(super) async fn find(checkout: &Path, admin: &Path) -> Result<Option<PathBuf>, Failure> {
     let index = admin.join("index");
     if !index.is_file() {
-        return Ok(None);
+        return Ok(is_needed(checkout).await?.then_some(index));
     }
     let format = Git::at(checkout).args(["rev-parse", "--show-object-format"]).finish().await?;
     if format.code() != Some(0) {
@@ -57,17 +57,27 @@ pub(super) async fn find(checkout: &Path, admin: &Path) -> Result<Option<PathBuf
     Ok(is_damaged.then_some(index))
 }
 
-/// Moves an index aside and creates a new one from HEAD.
+/// Whether HEAD has files: without an index, git takes all of them as deleted.
+async fn is_needed(checkout: &Path) -> Result<bool, Failure> {
+    let listed = Git::at(checkout).args(["ls-tree", "--name-only", "HEAD"]).finish().await?;
+    Ok(listed.code() == Some(0) && !listed.stdout.is_empty())
+}
+
+/// Moves an index aside, if there is one, and creates a new one from HEAD.
 pub(super) async fn recreate(checkout: &Path, index: &Path) -> Result<(), Failure> {
     let aside = files::first_free(|number| index.with_file_name(format!("index.damaged-{number}")));
     let rename = |from: &Path, to: &Path| {
         std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))
     };
-    rename(index, &aside)?;
-    if let Err(failure) =
-        Git::at(checkout).args(["read-tree", "HEAD"]).keep_running_on_drop().run().await
-    {
-        rename(&aside, index)?;
+    let is_there = files::is_there(index);
+    if is_there {
+        rename(index, &aside)?;
+    }
+    let read = Git::at(checkout).args(["read-tree", "HEAD"]).keep_running_on_drop().run().await;
+    if let Err(failure) = read {
+        if is_there {
+            rename(&aside, index)?;
+        }
         return Err(failure);
     }
     Git::at(checkout).args(["update-index", "-q", "--refresh"]).finish().await.map(drop)

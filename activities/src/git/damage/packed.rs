@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use longhaul_engine::Failure;
 
 use super::super::files;
-use super::super::names::is_object_name;
+use super::super::names::{is_object_name, is_own_ref};
 use super::{Damage, entries};
 
 const FILE: &str = "packed-refs";
@@ -79,7 +79,7 @@ pub(super) fn missing_branches(common: &Path) -> Result<Vec<(String, PathBuf)>, 
     let packed = refs(common)?;
     let mut missing = Vec::new();
     for name in with_reflog_only(common) {
-        let is_users = name.starts_with("refs/heads/") && !name.starts_with("refs/heads/longhaul/");
+        let is_users = name.starts_with("refs/heads/") && !is_own_ref(&name);
         let is_packed = packed.iter().any(|(known, _)| *known == name);
         if is_users
             && !is_packed

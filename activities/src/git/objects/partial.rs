@@ -49,10 +49,18 @@ pub async fn fetch_missing(checkout: &Path, branch: &str) -> Result<(), Failure>
 /// The objects that the files of branches need and a complete repository lacks.
 ///
 /// # Errors
-/// If git cannot read the branches.
+/// If git cannot read the branches and their history.
 pub async fn lost_objects(checkout: &Path) -> Result<Vec<String>, Failure> {
-    let is_partial = !promisors(checkout).await?.is_empty();
-    if is_partial { Ok(Vec::new()) } else { missing(checkout, "--all").await }
+    if !promisors(checkout).await?.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lost = missing(checkout, "--all").await?;
+    if lost.is_empty() {
+        // A commit graph would hide that a commit of it is missing.
+        let git = Git::at(checkout).setting("core.commitGraph=false");
+        git.args(["rev-list", "--count", "--all"]).run().await?;
+    }
+    Ok(lost)
 }
 
 /// Writes lost objects again from the files of the checkout that have their content.

@@ -14,6 +14,7 @@ use crate::disk::Disk;
 use crate::git::command::Git;
 use crate::git::files;
 use crate::git::locks::stale::{clear_lock, clear_lock_of_packed};
+use crate::git::names::is_own_ref;
 
 /// The number of cached ancestry answers.
 const KNOWN_ANCESTRY: usize = 1000;
@@ -164,7 +165,7 @@ impl Repository {
         let mut input = String::new();
         for RefChange { name, from, to } in changes {
             let expected = from.as_deref().unwrap_or_default();
-            if is_own(name) {
+            if is_own_ref(name) {
                 clear_lock(&self.common.join(format!("{name}.lock")), None).await?;
                 input.push_str("option no-deref\0");
             }
@@ -225,10 +226,4 @@ impl Repository {
             Failure::machine(format!("cannot sync the file systems of {root}: {error}"))
         })
     }
-}
-
-/// Whether a ref is in a namespace of Longhaul's. Longhaul makes no symbolic refs there, so one is
-/// not followed.
-fn is_own(name: &str) -> bool {
-    name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/")
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use longhaul_activities::git::{Damage, find_damage, lost_objects, repair, restore_objects};
+use longhaul_activities::git::{
+    Damage, find_damage, is_replaceable, lost_objects, repair, restore_objects,
+};
 use longhaul_engine::Failure;
 
 use super::{Finding, counted};
@@ -169,6 +171,10 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
             format!("mkdir '{file}', then this command again: the refs are in the reflogs"),
         ),
         Damage::Linked { checkout, .. } => of_linked(root, damage.file(), checkout.as_deref()),
+        Damage::Index(index) if !index.exists() => (
+            format!("the index {file} is missing: git takes all files as deleted"),
+            "git reset".to_owned(),
+        ),
         Damage::EmptyObject(_) | Damage::Index(_) => (
             format!("git cannot read the index {file}"),
             format!("mv '{file}' '{file}.damaged' && git reset"),
@@ -176,7 +182,7 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
     };
     let finding = Finding::problem("repository", what, advice);
     let must_be_done_by_hand = match damage {
-        Damage::Ref { name, last: None, .. } => !name.starts_with("refs/longhaul/"),
+        Damage::Ref { name, last: None, .. } => !is_replaceable(name),
         Damage::Head { content, .. } => content.is_none(),
         Damage::Linked { .. } | Damage::Config(_) => true,
         _ => false,
