@@ -44,7 +44,7 @@ fn pull_requests_are_left_out() {
         )
     );
     let imported = read(&text);
-    assert_eq!(lines(&imported), ["issue-1: pending "], "nothing waits for what nobody plans");
+    assert_eq!(lines(&imported), ["issue-1: pending "], "nothing waits for what is not planned");
     let left: Vec<&str> = imported.not_mapped.iter().map(|left| left.what.as_str()).collect();
     assert_eq!(left, ["the pull request #3", "the issue #2", "the dependency on #2"]);
     // Pages, and the result of a search.

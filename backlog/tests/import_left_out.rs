@@ -24,7 +24,7 @@ fn nothing_waits_for_a_cancelled_task() {
 }
 
 #[test]
-fn the_direction_of_priorities_is_said() {
+fn the_direction_of_priorities_is_reported() {
     let line = |id: &str, priority: u8| {
         format!(
             r#"{{"id": "{id}", "title": "T", "status": "open", "issue_type": "task", "priority": {priority}}}"#

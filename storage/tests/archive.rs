@@ -205,7 +205,7 @@ async fn numbers_of_messages_are_never_used_twice_after_an_import() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pruning_takes_blobs_away_that_nobody_else_names() {
+async fn pruning_removes_unreferenced_blobs() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     over(&store, "a").await;
@@ -223,7 +223,7 @@ async fn pruning_takes_blobs_away_that_nobody_else_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blobs_stay_while_somebody_reads_a_picture() {
+async fn blobs_stay_while_a_snapshot_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let store = Arc::new(SledStore::open(directory.path()).unwrap());
     over(&*store, "a").await;

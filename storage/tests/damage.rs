@@ -155,7 +155,7 @@ async fn a_newer_log_is_refused_with_advice() {
 }
 
 #[tokio::test]
-async fn a_second_owner_is_refused_and_told_who_is_the_first() {
+async fn a_second_owner_is_refused_with_the_pid_of_the_first() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     let error = SledStore::open(directory.path()).unwrap_err();

@@ -189,7 +189,7 @@ async fn who_dies_before_the_new_log_is_in_its_place_loses_nothing() {
 }
 
 #[test]
-fn what_somebody_else_owns_is_left_alone() {
+fn files_of_another_user_are_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let store = SledStore::open(directory.path()).unwrap();
     assert!(matches!(salvage(directory.path(), true), Err(StoreError::Owned { .. })));

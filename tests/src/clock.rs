@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeZone, Utc};
 use longhaul_engine::Clock;
 use tokio::sync::watch;
 
-/// A clock that moves only when it is told to.
+/// A clock that a test moves.
 #[derive(Debug, Clone)]
 pub struct HeldClock(watch::Sender<DateTime<Utc>>);
 

@@ -58,13 +58,13 @@ impl Longhaul {
     }
 
     /// Runs a line of the shell to its end, in which `longhaul` stands for the command.
-    pub fn shell(&self, line: &str) -> Said {
+    pub fn shell(&self, line: &str) -> Output {
         let mut command = self.dressed(
             Command::new("sh"),
             &["-c", &format!("longhaul() {{ \"$UNDER_TEST\" \"$@\"; }}\n{line}")],
         );
         command.env("UNDER_TEST", &self.program);
-        Self::said(&[line], command)
+        Self::finish(&[line], command)
     }
 
     /// Starts a command on a terminal that is so many letters wide.
@@ -77,18 +77,18 @@ impl Longhaul {
     }
 
     /// Runs a command to its end.
-    pub fn call(&self, args: &[&str]) -> Said {
-        Self::said(args, self.command(args))
+    pub fn call(&self, args: &[&str]) -> Output {
+        Self::finish(args, self.command(args))
     }
 
     /// Runs a command to its end with a file as its standard input.
-    pub fn feed(&self, args: &[&str], file: &Path) -> Said {
+    pub fn feed(&self, args: &[&str], file: &Path) -> Output {
         let mut command = self.command(args);
         command.stdin(File::open(file).expect("a file of a test is there"));
-        Self::said(args, command)
+        Self::finish(args, command)
     }
 
-    fn said(args: &[&str], mut command: Command) -> Said {
+    fn finish(args: &[&str], mut command: Command) -> Output {
         let child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -102,28 +102,28 @@ impl Longhaul {
         });
         let output = child.wait_with_output().expect("the output of a command can be read");
         drop(ended);
-        let said = Said {
-            asked: args.join(" "),
+        let output = Output {
+            command: args.join(" "),
             status: output.status,
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            talk: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         };
         let was_killed = watchdog.join().expect("the watchdog only waits");
         assert!(
             !was_killed,
             "longhaul {} did not end in {PATIENCE:?}:\n{}\n{}",
-            said.asked, said.out, said.talk
+            output.command, output.stdout, output.stderr
         );
-        said
+        output
     }
 
     /// Starts a command and lets it run; what it says goes to a file, whose end is shown when
     /// something is wrong.
-    pub fn begin(&self, args: &[&str], said: &Path) -> Running {
+    pub fn begin(&self, args: &[&str], output: &Path) -> Running {
         let file = File::options()
             .create(true)
             .append(true)
-            .open(said)
+            .open(output)
             .expect("a test can write its files");
         let out = file.try_clone().expect("a file can be used twice");
         let child = self
@@ -132,7 +132,7 @@ impl Longhaul {
             .stderr(file)
             .spawn()
             .expect("the command can be started");
-        Running { asked: args.join(" "), child, said: said.to_owned() }
+        Running { command: args.join(" "), child, output: output.to_owned() }
     }
 
     /// The status of a project as JSON, by the command that shows it.
@@ -157,18 +157,18 @@ impl Longhaul {
     }
 }
 
-/// What a command said, and how it ended.
+/// The output of a finished command, and its status.
 #[derive(Debug, Clone)]
-pub struct Said {
-    asked: String,
+pub struct Output {
+    command: String,
     status: ExitStatus,
-    /// Data.
-    pub out: String,
-    /// Talk.
-    pub talk: String,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
 }
 
-impl Said {
+impl Output {
     /// It ended with this code.
     #[track_caller]
     pub fn exits(&self, code: i32) -> &Self {
@@ -176,9 +176,9 @@ impl Said {
             self.status.code(),
             Some(code),
             "longhaul {}\n{}\n{}",
-            self.asked,
-            self.out,
-            self.talk
+            self.command,
+            self.stdout,
+            self.stderr
         );
         self
     }
@@ -188,14 +188,14 @@ impl Said {
         self.status.code().unwrap_or(-1)
     }
 
-    /// It said this, as data or as talk.
+    /// It printed this text.
     #[track_caller]
     pub fn says(&self, text: &str) -> &Self {
-        let said = self.out.contains(text) || self.talk.contains(text);
+        let output = self.stdout.contains(text) || self.stderr.contains(text);
         assert!(
-            said,
+            output,
             "longhaul {} does not say {text:?}:\n{}\n{}",
-            self.asked, self.out, self.talk
+            self.command, self.stdout, self.stderr
         );
         self
     }
@@ -203,8 +203,8 @@ impl Said {
     /// Its data.
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| {
-            panic!("longhaul {} gives no JSON: {error}\n{}", self.asked, self.out)
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+            panic!("longhaul {} gives no JSON: {error}\n{}", self.command, self.stdout)
         })
     }
 }
@@ -212,9 +212,9 @@ impl Said {
 /// A command that runs. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Running {
-    asked: String,
+    command: String,
     child: Child,
-    said: PathBuf,
+    output: PathBuf,
 }
 
 impl Running {
@@ -234,10 +234,10 @@ impl Running {
     #[track_caller]
     pub fn exits(&mut self, code: i32) -> &mut Self {
         let status = self.wait_for(PATIENCE);
-        let said = self.said();
+        let output = self.output();
         let status =
-            status.unwrap_or_else(|| panic!("longhaul {} does not end:\n{said}", self.asked));
-        assert_eq!(status.code(), Some(code), "longhaul {}\n{said}", self.asked);
+            status.unwrap_or_else(|| panic!("longhaul {} does not end:\n{output}", self.command));
+        assert_eq!(status.code(), Some(code), "longhaul {}\n{output}", self.command);
         self
     }
 
@@ -246,9 +246,9 @@ impl Running {
         self.child.id()
     }
 
-    /// What it said so far.
-    pub fn said(&self) -> String {
-        std::fs::read_to_string(&self.said).unwrap_or_default()
+    /// Its output so far.
+    pub fn output(&self) -> String {
+        std::fs::read_to_string(&self.output).unwrap_or_default()
     }
 
     /// Tells it to end: SIGTERM.

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 pub enum Side {
     /// The append is lost.
     Before,
-    /// The append is there, but nobody hears of it.
+    /// The append is durable, but its caller gets no answer.
     After,
 }
 

@@ -1,5 +1,5 @@
-//! What the tests stand on: a clock that they hold, a store that dies when told to, workflows and
-//! activities as closures, real projects with an agent that works as told, and the command line as
+//! What the tests stand on: a manual clock, a store that dies on request, workflows and
+//! activities as closures, real projects with a scripted agent, and the command line as
 //! people use it.
 
 pub mod clock;

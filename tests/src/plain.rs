@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_the_sandbox_is_the_same_on_each_machine() {
+    fn sandbox_findings_are_the_same_on_each_machine() {
         let with =
             "git      ok       version 2\nsandbox  ok       bubblewrap\n0 problems, 1 warning";
         let without = "git      ok       version 2\nsandbox  warning  none: no\n                  to do: install bubblewrap, and \

@@ -1,4 +1,4 @@
-//! Small projects with an agent that works as told: real git repositories in a folder of their own.
+//! Small projects with a scripted agent: real git repositories in a directory of their own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::wait::until;
 pub enum Habit {
     /// It does what it should.
     Plain,
-    /// What its first session leaves does not pass; told so, it mends it.
+    /// Its first session does not pass; with the feedback, the second one does.
     Repairs,
     /// After its first step it says that its context is full, once.
     Fills,

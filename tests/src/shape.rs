@@ -101,7 +101,7 @@ fn here(schema: &Value, value: &Value, place: &str, problems: &mut Vec<String>) 
         "array" => value.is_array(),
         "object" => value.is_object(),
         "null" => value.is_null(),
-        other => panic!("a type that nobody knows: {other}"),
+        other => panic!("an unknown type: {other}"),
     };
     if !types.is_empty() && !types.iter().any(is) {
         problems.push(format!("{place}: {value} is none of {types:?}"));

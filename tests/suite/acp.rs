@@ -85,7 +85,7 @@ fn cut(scenario: &str) -> Played {
     fs::write(played.file("held"), "").unwrap();
     let mut run = played.world.begin();
     until("the agent works", || played.is_at_work());
-    assert!(run.kill(), "{}", run.said());
+    assert!(run.kill(), "{}", run.output());
     until("all processes have ended", || played.world.longhaul.left_over().is_empty());
     fs::remove_file(played.file("held")).unwrap();
     played.passes();
@@ -109,7 +109,7 @@ fn a_cut_session_is_loaded_and_goes_on() {
 }
 
 #[test]
-fn an_agent_that_resumes_without_repeating_is_asked_for_that() {
+fn an_agent_that_can_resume_without_repeating_is_resumed_so() {
     assert_eq!(methods(&cut("resumes"))[3..], ["initialize", "session/resume", "session/prompt"]);
 }
 
@@ -126,8 +126,8 @@ fn an_agent_that_forgets_begins_a_new_conversation() {
 fn a_limited_rate_waits_until_the_stated_time_and_the_conversation_goes_on() {
     let played = play("limited", "");
     fs::write(played.file("limited"), "").unwrap();
-    let said = played.world.call("run --once -o json .");
-    let due = said.exits(3).json()["next_due"].clone();
+    let output = played.world.call("run --once -o json .");
+    let due = output.exits(3).json()["next_due"].clone();
     let due = chrono::DateTime::parse_from_rfc3339(due.as_str().unwrap()).unwrap();
     let minutes = (due.to_utc() - chrono::Utc::now()).num_minutes();
     assert!((55..=60).contains(&minutes), "{minutes}");

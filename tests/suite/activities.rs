@@ -20,7 +20,7 @@ fn workflows() -> Workflows {
         Box::pin(async move {
             match context.call::<Step>(input.read()?).await {
                 Err(Stop::Failed(failure)) => done(format!("failed: {failure}")),
-                said => done(said?),
+                output => done(output?),
             }
         })
     });
@@ -33,7 +33,7 @@ fn workflows() -> Workflows {
                     context.set("tidied", &tidy).await?;
                     Err(Stop::Cancelled)
                 }
-                said => done(said?),
+                output => done(output?),
             }
         })
     });
@@ -280,7 +280,7 @@ async fn unknown(answer: Probe<String>) -> (World, Counts) {
 }
 
 #[tokio::test]
-async fn an_unknown_outcome_is_asked_for() {
+async fn an_unknown_outcome_is_probed() {
     let (world, counts) = unknown(Probe::Happened("it is there".into())).await;
     assert_eq!(world.result("r").await, "it is there");
     assert_eq!(counts.of("r"), 0, "it is not done again");
@@ -293,7 +293,7 @@ async fn an_unknown_outcome_is_asked_for() {
 }
 
 #[tokio::test]
-async fn what_nobody_can_tell_waits_for_a_person() {
+async fn an_effect_without_a_probe_waits_for_a_person() {
     for (happened, expected) in [(true, "by hand"), (false, "r at 2")] {
         let (world, counts) = unknown(Probe::Unknown("no trace".into())).await;
         let parked = async || world.memory.summary(&id("r")).await.unwrap().unwrap().status;

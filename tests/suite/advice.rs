@@ -60,9 +60,9 @@ fn check(world: &World, commands: &[&str], expected: &[&str]) {
     let kept = Kept::of(world);
     let mut all = BTreeSet::new();
     for command in commands {
-        let said = world.call(command);
-        all.extend(advised(&said.out));
-        all.extend(advised(&said.talk));
+        let output = world.call(command);
+        all.extend(advised(&output.stdout));
+        all.extend(advised(&output.stderr));
         kept.put_back();
     }
     for expected in expected {
@@ -73,13 +73,13 @@ fn check(world: &World, commands: &[&str], expected: &[&str]) {
         let line = PLACEHOLDERS.iter().fold(advice.clone(), |line, (word, value)| {
             line.replace(&format!(" {word}"), &format!(" {value}"))
         });
-        let said = world.longhaul.shell(&format!("cd / && {line}"));
+        let output = world.longhaul.shell(&format!("cd / && {line}"));
         assert!(
-            matches!(said.code(), 0 | 1 | 3),
+            matches!(output.code(), 0 | 1 | 3),
             "{advice}: exit {}\n{}\n{}",
-            said.code(),
-            said.out,
-            said.talk
+            output.code(),
+            output.stdout,
+            output.stderr
         );
         kept.put_back();
     }

@@ -44,7 +44,7 @@ fn a_fork_at_every_step_comes_to_the_same_content() {
     for round in 0..rounds {
         for (feature, steps) in &steps {
             let Some(step) = steps.get(round) else { continue };
-            let said = world.call(&[
+            let output = world.call(&[
                 "fork",
                 &world.id(feature, 1),
                 "--from",
@@ -54,7 +54,7 @@ fn a_fork_at_every_step_comes_to_the_same_content() {
             ]);
             let from =
                 if *step == 0 { "from the beginning of".into() } else { format!("@{step} ") };
-            said.exits(0).says(&from);
+            output.exits(0).says(&from);
         }
         world.run().exits(0);
         assert_eq!(world.project.content("main"), content, "round {round}");
@@ -128,14 +128,14 @@ fn a_blocked_feature_passes_with_a_note() {
 }
 
 #[test]
-fn a_note_is_heard_although_the_limit_was_reached() {
+fn a_note_is_read_although_the_limit_was_reached() {
     let plans = [Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Obeys }];
     let world = World::new(&plans, 0.0, "[limits]\nfailed_gates = 2\n");
     world.run().exits(1);
     let last = ["fork", &world.id("parser", 1), "--from", "session:2"];
     world.call(&last).exits(0);
     world.run().exits(1).says("the gates failed 2 times");
-    assert_eq!(world.sessions(&world.id("parser", 2)), 0, "nobody said anything new");
+    assert_eq!(world.sessions(&world.id("parser", 2)), 0, "there is no new note");
     world.call(&[&last[..], &["--note", "finish it"]].concat()).exits(0);
     world.run().exits(0).says("1 of 1 features pass");
     assert_eq!(world.sessions(&world.id("parser", 3)), 1);
@@ -163,7 +163,7 @@ fn settings_can_be_changed_where_they_were_not_used_yet() {
 }
 
 #[test]
-fn what_was_built_on_a_feature_is_asked_again() {
+fn features_that_depend_on_an_invalidated_one_are_checked_again() {
     let plans =
         [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
     let world = World::new(&plans, 0.0, "");

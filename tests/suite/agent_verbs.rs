@@ -54,7 +54,8 @@ fn a_blocked_feature_continues_and_another_stays_as_it_is() {
 fn a_session_is_continued_in_a_new_run() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.run().exits(0);
-    let session = world.call("agent sessions parser -o ids --dir .").exits(0).out.trim().to_owned();
+    let session =
+        world.call("agent sessions parser -o ids --dir .").exits(0).stdout.trim().to_owned();
     assert_eq!(session, format!("{}/parser/1/1", world.project_id()));
     world
         .call(&format!("agent run . --session {session}"))

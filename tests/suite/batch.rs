@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use longhaul_engine::{RunId, RunReader, verify};
 use longhaul_storage::SledStore;
-use longhaul_tests::command::{Longhaul, Said};
+use longhaul_tests::command::{Longhaul, Output};
 use longhaul_tests::history::{Histories, workflows};
 use longhaul_tests::project::{Habit, Plan, Project, plain};
 use longhaul_tests::wait::until;
@@ -51,7 +51,7 @@ impl World {
         file.to_string_lossy().into_owned()
     }
 
-    fn batch(&self, file: &str, more: &[&str]) -> Said {
+    fn batch(&self, file: &str, more: &[&str]) -> Output {
         let mut args = vec!["batch", file];
         args.extend(more);
         self.longhaul.call(&args)
@@ -95,8 +95,8 @@ fn a_batch_runs_in_its_order_and_starts_nothing_twice() {
         World::new(vec![tiny(), Project::new(&[plain("parser", &[], 3)], 0.1), tiny(), tiny()]);
     let after = |number| if number == 0 { "after = [\"p1\"]".to_owned() } else { String::new() };
     let file = world.write_some(3, "", after);
-    let said = world.batch(&file, &["-o", "json"]);
-    let report = said.exits(0).json();
+    let output = world.batch(&file, &["-o", "json"]);
+    let report = output.exits(0).json();
     assert_eq!(
         (&report["schema"], states(&report)),
         (&"longhaul.batch/1".into(), vec!["done".to_owned(); 3])
@@ -117,7 +117,7 @@ fn a_batch_runs_in_its_order_and_starts_nothing_twice() {
 }
 
 #[test]
-fn what_is_wrong_with_a_batch_is_said_at_once() {
+fn all_errors_of_a_batch_file_are_reported_at_once() {
     let world = World::new(vec![tiny(), tiny(), tiny()]);
     let circle = world.write("", |number| format!("after = [\"p{}\"]", (number + 1) % 3));
     world.batch(&circle, &[]).exits(2).says("p0 -> p1 -> p2 -> p0");
@@ -143,10 +143,10 @@ fn a_report_tells_what_passed_what_is_blocked_and_what_waits() {
     };
     let file = world.write("", more);
     let junit = world.path("junit.xml");
-    let said = world
+    let output = world
         .batch(&file, &["--progress", "jsonl", "-o", "json", "--junit", &junit.to_string_lossy()]);
     let lines: Vec<Value> =
-        said.exits(5).out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        output.exits(5).stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (report, progress) = lines.split_last().unwrap();
     assert_eq!(states(report), ["done", "needs_attention", "waiting"]);
     assert!(progress.iter().all(|line| line["schema"] == "longhaul.progress/1"), "{progress:?}");
@@ -178,9 +178,9 @@ fn a_killed_batch_goes_on_where_it_was() {
     let file = world.write("", |number| {
         if number == 3 { "after = [\"p0\", \"p1\"]".into() } else { String::new() }
     });
-    let said = world.path("said");
+    let output = world.path("output");
     for kill in 0..4 {
-        let mut life = world.longhaul.begin(&["batch", &file], &said);
+        let mut life = world.longhaul.begin(&["batch", &file], &output);
         until("something is begun", || world.sessions() > kill * 2);
         life.kill();
     }
@@ -230,7 +230,11 @@ fn labels_and_settings_of_a_batch_reach_the_runs() {
     let why = world.longhaul.call(&["why", "batch/nightly"]).exits(0).clone();
     why.says("p0 needs attention: parser: waits for a person: `longhaul approve")
         .says(&format!("`longhaul batch {file}` continues it"));
-    assert!(!why.out.contains("message") && !why.out.contains("longhaul run"), "{}", why.out);
+    assert!(
+        !why.stdout.contains("message") && !why.stdout.contains("longhaul run"),
+        "{}",
+        why.stdout
+    );
     world.longhaul.call(&["approve", "--filter", "label.team=ops"]).exits(0).says("no run matches");
     world
         .longhaul
@@ -281,7 +285,7 @@ fn a_large_project_does_not_starve_a_small_one_and_priorities_count() {
     });
     let mut batch = world
         .longhaul
-        .begin(&["batch", &file, "--max-agents", "1", "--progress", "none"], &world.path("said"));
+        .begin(&["batch", &file, "--max-agents", "1", "--progress", "none"], &world.path("output"));
     // Most of them have no work tree before an agent is about to be free.
     let is_waiting =
         |line: &Value| ["work tree", "session 1"].map(Value::from).contains(&line["step"]);

@@ -1,4 +1,4 @@
-//! Nothing that concerns a run is lost around its birth, or heard twice, whoever starts it, and
+//! No message to a run is lost or delivered twice around its start, by any caller, and
 //! whenever.
 
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ async fn a_run_that_several_start_and_speak_to_at_once_hears_each_and_begins_onc
             let engine = engine.clone();
             tokio::spawn(async move {
                 let run = number / STARTERS;
-                // Those that nobody speaks to are woken by their birth alone.
+                // Runs without messages are woken by their start alone.
                 let messages = if is_spoken_to(run) { STARTERS } else { 0 };
                 let name = format!("run-{run}");
                 let started =
@@ -169,7 +169,7 @@ async fn a_run_that_several_start_and_speak_to_at_once_hears_each_and_begins_onc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_message_is_heard_once_although_its_sender_comes_late_to_say_that_it_is_there() {
+async fn a_message_is_received_once_although_its_notification_is_late() {
     let listener = script(|context, _| {
         Box::pin(async move {
             let mut heard = Vec::new();

@@ -18,9 +18,13 @@ fn finished() -> World {
 fn directories_and_aliases_are_accepted() {
     let world = finished();
     for verb in ["why", "describe", "history", "tree", "checkpoints"] {
-        let dir = world.call(&format!("{verb} .")).exits(0).out.clone();
+        let dir = world.call(&format!("{verb} .")).exits(0).stdout.clone();
         // Without a name, the project of the directory.
-        assert_eq!(world.longhaul.call(&[verb, "--dir", &world.root]).exits(0).out, dir, "{verb}");
+        assert_eq!(
+            world.longhaul.call(&[verb, "--dir", &world.root]).exits(0).stdout,
+            dir,
+            "{verb}"
+        );
         assert!(!dir.is_empty());
     }
     world.call("why .").exits(0).says("manual");
@@ -33,8 +37,8 @@ fn directories_and_aliases_are_accepted() {
     world.call("reject parser --dir . --reason no --dry-run").exits(2);
     world.longhaul.call(&["help"]).exits(0).says("Steer:");
     world.longhaul.call(&["help", "fork"]).exits(0).says("Examples:").says("before-failure");
-    let nobody = world.longhaul.clone().with("USER", "").with("LOGNAME", "");
-    world.call_with(&nobody, "resume manual").exits(0);
+    let unnamed = world.longhaul.clone().with("USER", "").with("LOGNAME", "");
+    world.call_with(&unnamed, "resume manual").exits(0);
     let audit = world.json("describe .");
     assert_ne!(audit["audit"].to_string(), "[]");
     assert!(!audit.to_string().contains("\"by\":\"unknown\""), "{audit:#}");
@@ -60,9 +64,9 @@ fn a_fork_starts_at_the_last_step_or_before_the_failure() {
     assert_eq!(world.json("describe manual")["run"], forked["run"]);
     assert_eq!(cost["sessions"], 0, "copied sessions were paid by their origin: {cost}");
     world.call("describe manual").exits(0).says("Fork of:");
-    let text = world.call("describe manual").out.clone();
+    let text = world.call("describe manual").stdout.clone();
     assert!(!text.contains("copied="), "{text}");
-    let history = world.call("history parser").out.clone();
+    let history = world.call("history parser").stdout.clone();
     assert!(!history.contains("clock") && !history.contains("no message"), "{history}");
 }
 
@@ -153,7 +157,7 @@ fn doctor_keeps_the_work_of_a_removed_feature() {
     world.run().exits(0);
     let tree = world.project.home().join("worktrees").join(world.project_id()).join("parser");
     assert!(tree.exists());
-    let doctor = world.call("doctor .").exits(0).out.clone();
+    let doctor = world.call("doctor .").exits(0).stdout.clone();
     assert!(!doctor.contains("rm -r"), "{doctor}");
     world.project.let_go("parser");
     world.project.write_list(&plans);
@@ -170,6 +174,6 @@ fn doctor_keeps_what_can_be_resumed() {
     world.call("cancel . --wait").exits(0);
     run.exits(3);
     until("the tree is kept", || world.project.home().join("worktrees").exists());
-    let doctor = world.call("doctor .").out.clone();
+    let doctor = world.call("doctor .").stdout.clone();
     assert!(!doctor.contains("rm -r"), "{doctor}");
 }

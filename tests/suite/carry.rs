@@ -20,7 +20,7 @@ fn a_log_is_carried_over_and_is_the_same_to_the_byte() {
     let world = World::finished();
     world.longhaul.call(&["pause", &world.root]).exits(0);
     let file = world.exported(&world.longhaul, "one.jsonl");
-    assert!(file.contains("\"Pause\":{"), "the message that nobody has read is in it");
+    assert!(file.contains("\"Pause\":{"), "the unread message is in it");
     let other = world.elsewhere("other");
     let (one, dry) = (world.text("one.jsonl"), ["import", "--dry-run", &world.text("one.jsonl")]);
     other.call(&dry).exits(0).says("would be imported").says("5 runs");
@@ -60,8 +60,8 @@ fn a_run_that_exists_otherwise_is_refused_and_nothing_else_is_taken_in() {
     let project = world.text("project.jsonl");
     world.longhaul.call(&["export", &world.id, "-O", &project]).exits(0);
     other.call(&["import", &project]).exits(0);
-    let said = other.call(&["import", &world.text("one.jsonl"), "-o", "json"]);
-    let report = said.exits(1).json();
+    let output = other.call(&["import", &world.text("one.jsonl"), "-o", "json"]);
+    let report = output.exits(1).json();
     assert_eq!(report["imported"], false, "{report:#}");
     assert_eq!(report["new"].as_array().unwrap().len(), 4, "{report:#}");
     assert!(report["differ"][0]["how"].as_str().unwrap().contains("messages"), "{report:#}");
@@ -80,8 +80,8 @@ fn a_log_in_use_is_read_backed_up_and_filled() {
     world.project.hold("parser");
     let mut run = world.at_work("parser");
     let backup = world.text("all.backup.zst");
-    let said = world.longhaul.call(&["backup", "-O", &backup]);
-    assert_eq!(said.exits(0).says("wrote 3 runs").out.trim(), backup);
+    let output = world.longhaul.call(&["backup", "-O", &backup]);
+    assert_eq!(output.exits(0).says("wrote 3 runs").stdout.trim(), backup);
     world.longhaul.call(&["replay", "--all"]).exits(0).says("3 runs: 3 same");
     world.longhaul.call(&["replay", &backup]).exits(0).says("3 runs: 3 same");
     world.longhaul.call(&["check"]).exits(0).says("no damage found");
@@ -168,7 +168,7 @@ fn two_commands_at_once_wait_for_each_other() {
     world.longhaul.call(&["export", "--all", "-O", &file]).exits(0);
     let other = world.elsewhere("other");
     let at_once: Vec<_> = (0..4)
-        .map(|number| other.begin(&["import", &file], &world.path(&format!("said-{number}"))))
+        .map(|number| other.begin(&["import", &file], &world.path(&format!("output-{number}"))))
         .collect();
     for mut import in at_once {
         import.exits(0);

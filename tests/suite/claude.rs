@@ -40,7 +40,7 @@ fn an_agent_completes_a_feature_and_its_history_tells_how() {
 }
 
 #[test]
-fn an_older_version_is_not_asked_for_its_window() {
+fn an_older_version_gets_no_window_request() {
     let played = play("older", "");
     played.passes();
     assert_eq!(kinds(&played), ["initialize", "user", "control_response"]);
@@ -74,8 +74,8 @@ fn a_cancelled_session_ends_its_turn_first_and_counts_towards_the_budget() {
     });
     played.world.call("cancel parser --yes").exits(0);
     run.exits(3);
-    let said = run.said();
-    assert!(said.contains("the budget of the project, 20 tokens, is spent"), "{said}");
+    let output = run.output();
+    assert!(output.contains("the budget of the project, 20 tokens, is spent"), "{output}");
     assert_eq!(kinds(&played).last().unwrap(), "interrupt");
     let total = played.world.json("usage")["total"].clone();
     assert_eq!((&total["turns"], &total["tokens"]["input"]), (&json!(1), &json!(20)));
@@ -93,10 +93,10 @@ fn the_transcript_is_printed_while_the_agent_works() {
     until("the agent works", || played.is_at_work());
     let args = ["logs", "parser", "-f", "--dir", &played.world.root];
     let mut logs = played.world.longhaul.begin(&args, &played.file("logs"));
-    until("its tool call is printed", || logs.said().contains("> Bash: echo finished"));
-    assert!(logs.said().contains("I begin."), "{}", logs.said());
+    until("its tool call is printed", || logs.output().contains("> Bash: echo finished"));
+    assert!(logs.output().contains("I begin."), "{}", logs.output());
     fs::remove_file(played.file("held")).unwrap();
     run.exits(0);
     logs.exits(0);
-    assert!(logs.said().contains("It is written."), "{}", logs.said());
+    assert!(logs.output().contains("It is written."), "{}", logs.output());
 }

@@ -68,7 +68,7 @@ fn cut(scenario: &str) -> Vec<String> {
     fs::write(played.file("held"), "").unwrap();
     let mut run = played.world.begin();
     until("the agent works", || played.is_at_work());
-    assert!(run.kill(), "{}", run.said());
+    assert!(run.kill(), "{}", run.output());
     until("all processes have ended", || played.world.longhaul.left_over().is_empty());
     fs::remove_file(played.file("held")).unwrap();
     played.passes();

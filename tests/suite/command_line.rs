@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::command::{Longhaul, Output, Running};
 use longhaul_tests::project::{Habit, Plan, Project, plain};
 use longhaul_tests::wait::until;
 use serde_json::Value;
@@ -28,15 +28,15 @@ impl World {
     }
 
     /// Runs a command on the project.
-    fn call(&self, command: &[&str]) -> Said {
+    fn call(&self, command: &[&str]) -> Output {
         let mut args = command.to_vec();
         args.push(&self.root);
         self.longhaul.call(&args)
     }
 
     /// Starts `longhaul run` in a process of its own.
-    fn begin(&self, said: &str) -> Running {
-        self.longhaul.begin(&["run", &self.root], &self.project.place().join(said))
+    fn begin(&self, output: &str) -> Running {
+        self.longhaul.begin(&["run", &self.root], &self.project.place().join(output))
     }
 
     fn status(&self) -> Value {
@@ -78,7 +78,7 @@ fn others_ask_and_join_while_one_runs() {
     assert_eq!(world.line("table")["waiting_for"], serde_json::json!(["parser"]));
 
     let mut second = world.begin("second");
-    until("the second run joins", || second.said().contains("joined it"));
+    until("the second run joins", || second.output().contains("joined it"));
     let add = [
         "feature",
         "add",
@@ -113,12 +113,12 @@ fn who_joined_takes_over_when_the_other_ends() {
     let mut first = world.begin("first");
     world.project.until_at_work("parser");
     let mut second = world.begin("second");
-    until("the second run joins", || second.said().contains("joined it"));
+    until("the second run joins", || second.output().contains("joined it"));
     first.terminate();
     first.exits(3);
     world.project.let_go("parser");
     second.exits(0);
-    assert_eq!(second.said().matches("joined it").count(), 1, "{}", second.said());
+    assert_eq!(second.output().matches("joined it").count(), 1, "{}", second.output());
     assert_eq!(world.landed("main"), ["parser"]);
 }
 
@@ -182,7 +182,7 @@ fn a_cancelled_project_stops_at_once_and_can_be_run_again() {
 }
 
 #[test]
-fn a_run_that_is_told_to_end_ends_its_agents_and_can_be_steered_at_rest() {
+fn sigterm_ends_the_agents_and_leaves_runs_that_can_be_steered_at_rest() {
     let world = World::new(&[plain("parser", &[], 3), plain("table", &["parser"], 1)], 0.0);
     world.project.hold("parser");
     let mut run = world.begin("first");
@@ -190,7 +190,7 @@ fn a_run_that_is_told_to_end_ends_its_agents_and_can_be_steered_at_rest() {
     run.terminate();
     run.exits(3);
     world.project.let_go("parser");
-    assert!(run.said().contains("nothing is lost"), "{}", run.said());
+    assert!(run.output().contains("nothing is lost"), "{}", run.output());
     until("the agents are gone", || world.longhaul.left_over().is_empty());
     assert_eq!(world.status()["is_running"], false);
 
@@ -294,9 +294,9 @@ fn a_list_that_goes_in_a_circle_is_refused_with_its_path() {
         plain("shell", &["table"], 1),
     ];
     let world = World::new(&circle, 0.0);
-    let said = world.call(&["run"]);
-    said.exits(2).says("cycle");
-    let path = said.talk.lines().find(|line| line.contains("cycle")).unwrap_or_default();
+    let output = world.call(&["run"]);
+    output.exits(2).says("cycle");
+    let path = output.stderr.lines().find(|line| line.contains("cycle")).unwrap_or_default();
     for feature in ["parser", "table", "shell"] {
         assert!(path.contains(feature), "{path}");
     }

@@ -28,7 +28,7 @@ fn workflows() -> Workflows {
             let both = context.all::<Step>(&["b".into(), "c".into()]).await?;
             let deed = context.call::<Deed>("d".into()).await?;
             context.send(id("child"), "go", Payload::of("now")).await?;
-            let Some(Received::ChildEnded { outcome: Outcome::Completed(said), .. }) =
+            let Some(Received::ChildEnded { outcome: Outcome::Completed(output), .. }) =
                 context.receive(&Filter::any(), None).await?
             else {
                 return done("the child did not complete");
@@ -38,7 +38,7 @@ fn workflows() -> Workflows {
             done(format!(
                 "{first} {} {deed} {} {}",
                 both.join(" "),
-                said.read::<String>()?,
+                output.read::<String>()?,
                 uuid != again
             ))
         })

@@ -39,7 +39,7 @@ fn what_is_blocked_is_not_superfluous_and_what_passes_is_not_blocked() {
     let world = World::new(&[never, plain("table", &[], 1)], 0.0);
     world.run().exits(1);
     let doctor = world.call("doctor .");
-    assert!(!doctor.exits(0).out.contains("git worktree remove"), "{}", doctor.out);
+    assert!(!doctor.exits(0).stdout.contains("git worktree remove"), "{}", doctor.stdout);
     world.call("feature unblock table").exits(2).says("table is not blocked: it is passed");
     world.call("feature unblock parser").exits(0);
 
@@ -55,7 +55,7 @@ fn what_passed_before_is_one_line() {
     world.run().exits(0);
     let again = world.run();
     again.exits(0).says("2 of 2 features passed already");
-    assert!(!again.talk.contains("parser"), "{}", again.talk);
+    assert!(!again.stderr.contains("parser"), "{}", again.stderr);
     world
         .longhaul
         .call(&["run", "-v", &world.root])
@@ -122,16 +122,16 @@ fn lines_of_progress_are_nothing_but_lines() {
     let plan = world.project.place().join("plan.toml");
     fs::write(&plan, "batch = \"nightly\"\n[[project]]\ndir = \"p\"\n").unwrap();
     let plan = plan.to_string_lossy();
-    let said = world.longhaul.call(&["batch", &plan, "--progress", "jsonl"]);
-    said.exits(0).says("batch nightly: 1 project\n");
+    let output = world.longhaul.call(&["batch", &plan, "--progress", "jsonl"]);
+    output.exits(0).says("batch nightly: 1 project\n");
     let lines: Vec<serde_json::Value> =
-        said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (last, before) = lines.split_last().unwrap();
     assert_eq!(last["schema"], "longhaul.batch/1");
     assert!(
         !before.is_empty() && before.iter().all(|line| line["schema"] == "longhaul.progress/1"),
         "{}",
-        said.out
+        output.stdout
     );
     world.longhaul.call(&["batch", &plan]).exits(0).says("batch nightly: 1 project, 1 done");
 }

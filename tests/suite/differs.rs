@@ -14,12 +14,12 @@ fn done() -> World {
 #[test]
 fn features_whose_commits_were_taken_out_of_the_target_are_named() {
     let world = done();
-    assert!(!world.run().talk.contains("which is missing in"));
+    assert!(!world.run().stderr.contains("which is missing in"));
     world.project.git(&["checkout", "--quiet", "feature_list.json"]);
     world.project.git(&["reset", "--quiet", "--hard", "main~1"]);
-    let said = world.run();
-    said.says("table: it passed as").says("which is missing in `main`").exits(0);
-    assert!(!said.talk.contains("parser: it passed"), "{}", said.talk);
+    let output = world.run();
+    output.says("table: it passed as").says("which is missing in `main`").exits(0);
+    assert!(!output.stderr.contains("parser: it passed"), "{}", output.stderr);
     assert_eq!(
         world.project.landed("main"),
         ["table", "parser"],
@@ -36,7 +36,7 @@ fn a_feature_whose_commit_was_rewritten_passes_again_without_a_session() {
     let sessions = world.project.marks().len();
     world.run().says("table: it passed as").exits(0);
     assert_eq!(world.project.marks().len(), sessions);
-    assert!(!world.run().exits(0).talk.contains("it passed as"));
+    assert!(!world.run().exits(0).stderr.contains("it passed as"));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn another_branch_that_is_checked_out_is_not_taken_for_the_target() {
     with("nosuch");
     world.run().exits(2).says("there is no branch `nosuch`");
     with("main");
-    assert!(!world.run().exits(0).talk.contains("as before"));
+    assert!(!world.run().exits(0).stderr.contains("as before"));
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_filter_is_warned_of_and_its_changes_block_no_landing() {
     world.project.write(".gitattributes", "*.txt filter=upper\n");
     world.project.write("notes.txt", "NOTES\n");
     world.project.commit("Filter");
-    assert!(!world.call("doctor .").out.contains("the filter"));
+    assert!(!world.call("doctor .").stdout.contains("the filter"));
     world.project.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
     world.project.git(&["config", "filter.upper.smudge", "cat"]);
     world.call("doctor .").says("checkout").says("the filter `upper` for notes.txt");

@@ -103,7 +103,7 @@ fn every_story_is_recorded_and_tells_what_it_is_to_tell() {
 }
 
 #[test]
-fn an_activity_that_is_not_asked_for_is_found_at_its_place() {
+fn an_activity_that_is_not_requested_is_found_at_its_position() {
     let rename = |kind: &mut EventKind| {
         let EventKind::ActivityCompleted { name, .. } = kind else { return false };
         let is_seal = name == Seal::NAME;

@@ -116,7 +116,7 @@ fn a_sandbox_keeps_held_out_files_from_sessions_and_set_up_scripts() {
     let project = world.project_id();
     for feature in ["stubborn", "quick"] {
         let history =
-            world.call(&format!("history {project}/{feature}/1 --full")).exits(0).out.clone();
+            world.call(&format!("history {project}/{feature}/1 --full")).exits(0).stdout.clone();
         assert!(!history.contains("the set-up can read it"), "{history}");
     }
     // Nor from those of another project of the data directory.

@@ -70,7 +70,7 @@ impl Hosted {
                 break;
             }
             sessions += 1;
-            let events = history.out.lines().map(|line| serde_json::from_str(line).unwrap());
+            let events = history.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
             let calls: Vec<Value> = events.filter(is_work).collect();
             let times = |event: &Value| event["at"].as_str().unwrap_or_default().to_owned();
             let (Some(first), Some(end)) = (calls.first(), calls.last()) else { continue };
@@ -173,7 +173,7 @@ fn a_small_window_costs_summaries_and_handoffs_and_loses_no_step() {
         "{count}: a summary may take the last result"
     );
     let history = hosted.world.call(&format!("history {}/parser/1", hosted.id()));
-    let handoffs = history.exits(0).out.matches("handoff_prepared").count();
+    let handoffs = history.exits(0).stdout.matches("handoff_prepared").count();
     assert!(handoffs > 10, "{handoffs} handoffs");
     hosted.check_owners(&format!("{}/parser/1", hosted.id()));
     assert_eq!(hosted.server.repeated(), Vec::<String>::new());
@@ -242,7 +242,7 @@ impl Killed {
             let mut life = hosted.world.begin();
             let time = after(kills).unwrap_or(longhaul_tests::wait::PATIENCE);
             if let Some(status) = life.wait_for(time) {
-                assert_eq!(status.code(), Some(0), "{}", life.said());
+                assert_eq!(status.code(), Some(0), "{}", life.output());
                 break;
             }
             kills += usize::from(life.kill());

@@ -6,7 +6,7 @@ mod real;
 use std::fs;
 use std::path::PathBuf;
 
-use longhaul_tests::command::{Longhaul, Said};
+use longhaul_tests::command::{Longhaul, Output};
 use longhaul_tests::project::{Plan, Project, plain};
 use longhaul_tests::wait::until;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// `longhaul feature import` of a text, with more arguments.
-    fn import(&self, text: &str, more: &[&str]) -> Said {
+    fn import(&self, text: &str, more: &[&str]) -> Output {
         let file = self.file("backlog", text).to_string_lossy().into_owned();
         let args = [&["feature", "import", &file, &self.root], more].concat();
         self.longhaul.call(&args)
@@ -130,17 +130,19 @@ fn every_shape_is_found_and_imported_once() {
 #[test]
 fn the_report_says_what_became_of_each_key() {
     let world = World::new(&[], 0.0);
-    let said = world.import(BEADS, &["--dry-run"]);
-    said.exits(0)
+    let output = world.import(BEADS, &["--dry-run"]);
+    output
+        .exits(0)
         .says("beads, 2 entries")
         .says("would add:\n  bd-1  Parser")
         .says("title -> name (2)");
-    said.says("labels (1): no field of a feature means this")
+    output
+        .says("labels (1): no field of a feature means this")
         .says("dependencies as beads_dependencies (1)");
-    said.says(
+    output.says(
         "line 2 /dependencies/1: the link to \"bd-1\": a link of the type `related` orders nothing",
     );
-    said.says("would add 2 features").says("1 of 2 are said to pass");
+    output.says("would add 2 features").says("1 of 2 are said to pass");
     assert_eq!(world.ids(), Vec::<String>::new(), "a dry run writes nothing");
 
     let report = world.import(BEADS, &["-o", "json"]).exits(0).json();
@@ -164,7 +166,7 @@ fn the_report_says_what_became_of_each_key() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place_and_changes_nothing() {
+fn errors_name_their_place_and_change_nothing() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     let before = world.project.read("feature_list.json");
     let refused = |text: &str, more: &[&str], expected: &str| {
@@ -242,7 +244,7 @@ fn a_list_is_exported_and_read_back() {
         let out =
             world.project.place().join(format!("out-{target}")).to_string_lossy().into_owned();
         let export = ["feature", "export", "--to", target, &world.root];
-        let printed = world.longhaul.call(&export).exits(0).out.clone();
+        let printed = world.longhaul.call(&export).exits(0).stdout.clone();
         world
             .longhaul
             .call(&[&export[..], &["-O", &out]].concat())
@@ -271,7 +273,8 @@ fn a_list_is_exported_and_read_back() {
 fn a_list_is_imported_while_another_process_runs_the_project() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.project.hold("parser");
-    let mut run = world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
+    let mut run =
+        world.longhaul.begin(&["run", &world.root], &world.project.place().join("output"));
     let text = r#"[{"description": "A manual", "passes": true, "steps": ["read it"], "id": "manual",
                     "verification_command": "grep -q finished manual.txt"}]"#;
     world.import(text, &[]).exits(0).says("added 1 feature");
@@ -295,7 +298,8 @@ fn a_list_is_imported_while_another_process_runs_the_project() {
 fn features_that_are_added_at_once_are_all_there() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.project.hold("parser");
-    let mut run = world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
+    let mut run =
+        world.longhaul.begin(&["run", &world.root], &world.project.place().join("output"));
     world.project.until_at_work("parser");
     let ids: Vec<String> = (0..12).map(|number| format!("feature-{number}")).collect();
     let add = |id: &String| {

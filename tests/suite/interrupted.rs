@@ -45,8 +45,8 @@ fn check_after_kill(orders: &[&str]) {
     let world = with_many_files();
     that_lands(&world).kill();
     for order in orders {
-        let said = world.call(order);
-        assert!([0, 1, 3].contains(&said.code()), "{order}: {}", said.talk);
+        let output = world.call(order);
+        assert!([0, 1, 3].contains(&output.code()), "{order}: {}", output.stderr);
     }
     world.run().exits(0);
     check_landed_once(&world, orders);
@@ -140,7 +140,7 @@ fn a_landed_feature_that_is_removed_before_a_terminate_and_restored_after_it_is_
     let removed = features.iter().position(|feature| feature["id"] == "parser").unwrap();
     let mut restored = features.remove(removed);
     world.project.write("feature_list.json", &fewer.to_string());
-    until("it is gone", || !world.call("status .").out.contains("parser"));
+    until("it is gone", || !world.call("status .").stdout.contains("parser"));
     world.call("terminate .").exits(0);
     run.wait_for(PATIENCE).expect("it ends");
     world.project.let_go("table");

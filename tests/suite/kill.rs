@@ -24,7 +24,7 @@ const PLANS: [Plan; 6] = [
     plain("manual", &["shell", "units"], 16),
 ];
 
-/// How many kills are enough, if nothing else is asked for.
+/// The default number of kills.
 const KILLS: u32 = 100;
 
 /// Until the next kill: sometimes while the log is being opened, sometimes after a few steps. Once
@@ -34,17 +34,17 @@ fn time(dice: &mut Dice, surplus: u32) -> Duration {
     Duration::from_millis(20 + dice.roll(680 + 20 * surplus as usize) as u64)
 }
 
-fn asked(name: &str) -> Option<u64> {
+fn number_of(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 /// Lives of one project, to its end; how often it was killed.
 fn kill_through(project: &Project, longhaul: &Longhaul, dice: &mut Dice, wanted: u32) -> u32 {
-    let said = project.place().join("said");
+    let output = project.place().join("output");
     let root = project.root();
     let mut kills: u32 = 0;
     loop {
-        let mut life = longhaul.begin(&["run", &root.to_string_lossy()], &said);
+        let mut life = longhaul.begin(&["run", &root.to_string_lossy()], &output);
         if let Some(status) = life.wait_for(time(dice, kills.saturating_sub(wanted))) {
             assert_eq!(status.code(), Some(0), "life {}:\n{}", kills + 1, end_of(&life));
             return kills;
@@ -55,8 +55,8 @@ fn kill_through(project: &Project, longhaul: &Longhaul, dice: &mut Dice, wanted:
 }
 
 fn end_of(life: &Running) -> String {
-    let said = life.said();
-    let lines: Vec<&str> = said.lines().collect();
+    let output = life.output();
+    let lines: Vec<&str> = output.lines().collect();
     lines[lines.len().saturating_sub(60)..].join("\n")
 }
 
@@ -124,9 +124,9 @@ fn wait_until_nothing_is_left(longhaul: &Longhaul) {
 #[test]
 fn kill_minus_9_at_any_moment_loses_nothing_and_repeats_nothing() {
     let wanted =
-        asked("LONGHAUL_TEST_KILLS").and_then(|kills| kills.try_into().ok()).unwrap_or(KILLS);
+        number_of("LONGHAUL_TEST_KILLS").and_then(|kills| kills.try_into().ok()).unwrap_or(KILLS);
     // A seed of zero would give nothing but zeros.
-    let mut dice = Dice(asked("LONGHAUL_TEST_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15).max(1));
+    let mut dice = Dice(number_of("LONGHAUL_TEST_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15).max(1));
     let (mut kills, mut lives) = (0, 0);
     while kills < wanted {
         let begun = Instant::now();

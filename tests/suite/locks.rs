@@ -10,7 +10,7 @@ use longhaul_tests::wait::until;
 
 use crate::world::World;
 
-/// A lock that nobody holds, as old as that.
+/// An abandoned lock of that age.
 fn lock(world: &World, name: &str, age: Duration) -> PathBuf {
     let path = world.project.root().join(".git").join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -68,11 +68,11 @@ fn a_lock_of_the_users_makes_finished_work_wait_and_says_which() {
     assert!(world.project.landed("main").is_empty());
 
     let fresh = lock(&world, "HEAD.lock", Duration::from_secs(1));
-    let said = world.longhaul.call(&["doctor", &world.root]);
-    said.exits(0).says("index.lock is 120 min old").says("HEAD.lock is ");
+    let output = world.longhaul.call(&["doctor", &world.root]);
+    output.exits(0).says("index.lock is 120 min old").says("HEAD.lock is ");
     world.longhaul.call(&["doctor", &world.root, "--fix"]).exits(0);
-    assert!(!held.exists(), "old, and nobody holds it");
-    assert!(fresh.exists(), "a fresh one may still be somebody's");
+    assert!(!held.exists(), "old and abandoned");
+    assert!(fresh.exists(), "a fresh one may still be held");
     fs::remove_file(fresh).unwrap();
     world.run().exits(0);
     assert_eq!(world.project.landed("main"), ["parser"]);
@@ -140,7 +140,7 @@ fn a_git_that_outlives_its_owner_is_ended_by_the_next_one() {
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", place.join("bin").display(), std::env::var("PATH").unwrap());
     let longhaul = world.longhaul.clone().with("PATH", &path);
-    let mut run = longhaul.begin(&["run", &world.root], &place.join("said"));
+    let mut run = longhaul.begin(&["run", &world.root], &place.join("output"));
     until("git is at work", || place.join("held").exists());
     run.kill();
     let left = longhaul.left_over();

@@ -67,9 +67,9 @@ fn names_are_found_or_suggested(world: &World) {
     assert_eq!(world.json("list --since 1d --feature manual")["fitting"], 3);
     assert_eq!(world.json("list --until 1d")["fitting"], 0);
     assert_eq!(world.json("list --label a=b")["fitting"], 0);
-    let ids = world.call("list --kind feature -o ids").exits(0).out.clone();
+    let ids = world.call("list --kind feature -o ids").exits(0).stdout.clone();
     assert_eq!(ids, format!("{0}/manual/1\n{0}/parser/1\n", world.project_id()));
-    assert_eq!(world.call("list -o jsonl").exits(0).out.lines().count(), 7);
+    assert_eq!(world.call("list -o jsonl").exits(0).stdout.lines().count(), 7);
     let next = world.json("list --limit 1")["next"].as_str().map(str::to_owned).unwrap_or_default();
     assert_eq!(world.json(&format!("list --after {next}"))["fitting"], 6);
 }
@@ -90,12 +90,12 @@ fn narrow_pages_stay_readable(world: &World) {
 
 /// What `history -o jsonl` gives are lines of a history file.
 fn histories_are_those_of_a_file(world: &World) {
-    let said = world.call("history manual -o jsonl");
-    let lines: Vec<&str> = said.exits(0).out.lines().collect();
+    let output = world.call("history manual -o jsonl");
+    let lines: Vec<&str> = output.exits(0).stdout.lines().collect();
     let run = format!("{}/manual/1", world.project_id());
     let header =
         format!(r#"{{"schema":"longhaul.history/1","run":"{run}","events":{}}}"#, lines.len());
-    let text = format!("{header}\n{}", said.out);
+    let text = format!("{header}\n{}", output.stdout);
     let footer = format!(r#"{{"end":true,"blake3":"{}"}}"#, hash(&text));
     let (read, events) = longhaul_storage::history_file::read(&(text + &footer)).unwrap();
     assert_eq!((read.as_str(), events.len()), (run.as_str(), lines.len()));
@@ -139,14 +139,14 @@ fn a_log_in_use_and_one_at_rest_look_the_same() {
         &["logs", "manual", "-f", "--dir", &world.root],
         &world.project.place().join("logs"),
     );
-    until("the agent is heard", || logs.said().contains("step 1 of 2"));
+    until("the agent is heard", || logs.output().contains("step 1 of 2"));
 
     run.terminate();
     run.exits(3);
     follow.exits(3);
     logs.exits(3);
-    assert!(follow.said().contains("session 1 (start) begins"), "{}", follow.said());
-    assert!(follow.said().contains("no process runs it"), "{}", follow.said());
+    assert!(follow.output().contains("session 1 (start) begins"), "{}", follow.output());
+    assert!(follow.output().contains("no process runs it"), "{}", follow.output());
     let at_rest = commands.map(|command| world.plain(command));
     for ((command, in_use), at_rest) in commands.iter().zip(&in_use).zip(&at_rest) {
         // A process works on the project, or none does.
@@ -174,24 +174,26 @@ fn what_is_followed_ends_with_its_run() {
         world.longhaul.begin(&args, &world.project.place().join(command))
     };
     let (mut history, mut logs) = (follow("history"), follow("logs"));
-    until("both follow", || history.said().contains("session 1") && logs.said().contains("step 1"));
+    until("both follow", || {
+        history.output().contains("session 1") && logs.output().contains("step 1")
+    });
     world.project.let_go("parser");
     run.exits(0);
     // Who runs the log may be gone before the end is asked for; then it is read from the log at
     // rest.
     history.exits(0);
     logs.exits(0);
-    let said = history.said();
+    let output = history.output();
     let first = |line: &'_ str| line.trim_start().split(' ').next().map(str::to_owned);
     let is_number = |word: &String| word.bytes().all(|letter| letter.is_ascii_digit());
-    let positions = said.lines().filter_map(first).filter(is_number);
+    let positions = output.lines().filter_map(first).filter(is_number);
     let positions: Vec<u64> = positions.map(|number| number.parse().unwrap()).collect();
-    assert!(positions.len() > 30 && positions.is_sorted_by(|one, next| one < next), "{said}");
-    assert!(said.contains("over: passed"), "{said}");
+    assert!(positions.len() > 30 && positions.is_sorted_by(|one, next| one < next), "{output}");
+    assert!(output.contains("over: passed"), "{output}");
     // The first session ends after one step; whichever was there first, what follows is shown once.
-    let said = logs.said();
-    let count = |step| said.matches(&format!("step {step} of 6")).count();
-    assert!((1..6).all(|step| count(step) <= 1) && count(6) == 1, "{said}");
+    let output = logs.output();
+    let count = |step| output.matches(&format!("step {step} of 6")).count();
+    assert!((1..6).all(|step| count(step) <= 1) && count(6) == 1, "{output}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl SmallDisk {
     }
 
     /// As it is named to people.
-    fn told(&self) -> String {
+    fn reason(&self) -> String {
         format!("disk full on {}", self.place.display())
     }
 }
@@ -90,14 +90,18 @@ fn a_full_disk_of_the_repository_is_waited_out_by_a_run_that_goes_on() {
     disk.fill();
     let mut run = world.begin();
     until("it waits", || {
-        parser(&world)["machine"].as_str().is_some_and(|cause| cause.starts_with(&disk.told()))
+        parser(&world)["machine"].as_str().is_some_and(|cause| cause.starts_with(&disk.reason()))
     });
-    let waiting = format!("waiting: {}", disk.told());
+    let waiting = format!("waiting: {}", disk.reason());
     assert_ne!(parser(&world)["status"], "blocked");
     assert!(parser(&world)["reason"].as_str().unwrap().starts_with(&waiting));
     for command in ["status .", "list --feature parser", "why parser", "describe parser"] {
-        let said = world.call(command);
-        assert!(said.out.replace('\n', " ").contains("disk full on"), "{command}: {}", said.out);
+        let output = world.call(command);
+        assert!(
+            output.stdout.replace('\n', " ").contains("disk full on"),
+            "{command}: {}",
+            output.stdout
+        );
     }
     world.call("list --status waiting").exits(0).says("parser");
     disk.free();
@@ -112,8 +116,8 @@ fn a_run_that_waits_for_nothing_but_the_machine_ends_with_4_and_the_next_one_goe
     let Some((world, disk)) = on_small_disk() else { return };
     disk.fill();
     let impatient = world.longhaul.clone().with("LONGHAUL_MACHINE_WAIT", "2");
-    let said = impatient.call(&["run", &world.root]);
-    said.exits(4).says(&format!("stopped after waiting 2 s for the machine: {}", disk.told()));
+    let output = impatient.call(&["run", &world.root]);
+    output.exits(4).says(&format!("stopped after waiting 2 s for the machine: {}", disk.reason()));
     assert_ne!(parser(&world)["status"], "blocked");
     assert_eq!(parser(&world)["sessions"], 0);
     disk.free();
@@ -140,14 +144,14 @@ fn a_landed_feature_passes_although_its_work_tree_cannot_be_removed() {
         { mkdir build && mount -t tmpfs tmpfs build && pwd >\"$LONGHAUL_TEST_JOURNAL/../mounted\"; }";
     world.project.write("agent.sh", &format!("#!/bin/sh\n{mounts}\n{body}"));
     world.project.commit("An agent that mounts a file system");
-    let said = world.run();
+    let output = world.run();
     let Ok(tree) = fs::read_to_string(world.project.place().join("mounted")) else {
         eprintln!("skipped: a file system can be mounted by the superuser only");
         return;
     };
     let unmounted =
         Command::new("umount").arg("--lazy").arg(Path::new(tree.trim()).join("build")).status();
-    said.exits(0);
+    output.exits(0);
     assert!(unmounted.is_ok_and(|status| status.success()));
     assert_eq!(world.project.landed("main"), ["parser", "tokens"]);
     world.call("status .").exits(0).says("is left over");
@@ -174,7 +178,7 @@ fn held_after_work() -> (World, Running) {
 /// The work landed, and one session was paid for.
 fn is_paid_once(world: &World) {
     assert_eq!(world.project.landed("main"), ["parser"]);
-    let story = world.call("history parser").out;
+    let story = world.call("history parser").stdout;
     assert_eq!(parser(world)["sessions"], 1, "{story}");
 }
 
@@ -184,7 +188,7 @@ fn a_repository_that_is_away_at_the_end_of_a_session_is_waited_for() {
     let (there, away) = (world.project.root().join(".git"), world.project.place().join("away"));
     fs::rename(&there, &away).unwrap();
     world.project.let_go("parser");
-    until("it waits", || world.call("list -o json").out.contains("is not there"));
+    until("it waits", || world.call("list -o json").stdout.contains("is not there"));
     fs::rename(&away, &there).unwrap();
     run.exits(0);
     is_paid_once(&world);
@@ -195,7 +199,7 @@ fn a_target_branch_that_is_renamed_is_waited_for() {
     let (world, mut run) = held_after_work();
     world.project.git(&["branch", "-m", "main", "trunk"]);
     world.project.let_go("parser");
-    until("it waits", || world.call("list -o json").out.contains("there is no branch `main`"));
+    until("it waits", || world.call("list -o json").stdout.contains("there is no branch `main`"));
     assert_ne!(parser(&world)["status"], "blocked");
     world.project.git(&["branch", "-m", "trunk", "main"]);
     run.exits(0);

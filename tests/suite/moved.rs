@@ -23,8 +23,8 @@ fn a_moved_project_goes_on_with_what_was_in_flight() {
     world.project.let_go("parser");
     let there = other(&world);
     std::fs::rename(&world.root, &there).unwrap();
-    let said = world.longhaul.call(&["doctor", &there]);
-    said.exits(0).says(&format!("it was moved there from {}", world.root));
+    let output = world.longhaul.call(&["doctor", &there]);
+    output.exits(0).says(&format!("it was moved there from {}", world.root));
     world.longhaul.call(&["run", &there]).exits(0).says("2 of 2 features pass");
     let status = world.longhaul.status(there.as_ref());
     assert_eq!(status["root"], there, "{status:#}");
@@ -52,7 +52,7 @@ fn what_is_at_its_gates_goes_on_after_a_move() {
 }
 
 #[test]
-fn a_copy_is_told_from_a_project_that_was_moved() {
+fn a_copy_is_distinguished_from_a_moved_project() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.run().exits(0);
     let there = other(&world);

@@ -1,5 +1,5 @@
 //! What is named on the command line is the same for every verb, on a log in use and on one at
-//! rest, and what does not exist is said, with what may be meant.
+//! rest, and an unknown name is reported, with what may be meant.
 
 use std::process::Command;
 
@@ -32,7 +32,7 @@ const VERBS: [&str; 18] = [
     "steer _ tabs",
 ];
 
-/// Every verb finds the run by each of its names, and none by a name that nobody has.
+/// Every verb finds the run by each of its names, and none by an unknown name.
 fn check(world: &World) {
     let run = format!("{}/parser/1", world.project_id());
     let names = [
@@ -49,8 +49,8 @@ fn check(world: &World) {
             if changes && number > 0 {
                 continue;
             }
-            let said = world.call(&verb.replace('_', name));
-            let text = format!("{}{}", said.out, said.talk);
+            let output = world.call(&verb.replace('_', name));
+            let text = format!("{}{}", output.stdout, output.stderr);
             assert!(!text.contains("the log knows no"), "{verb} {name}: {text}");
             assert!(text.contains("parser"), "{verb} {name}: {text}");
         }
@@ -93,7 +93,7 @@ fn every_verb_finds_a_run_through_the_process_that_has_the_log() {
     world.project.hold("manual");
     let mut run = world.begin();
     world.project.until_at_work("manual");
-    until("it is blocked", || world.call("why parser").out.contains("given up"));
+    until("it is blocked", || world.call("why parser").stdout.contains("given up"));
     check(&world);
     // While `manual` is at work the project goes on, so this ends it.
     world.call("terminate . --why enough").exits(0);
@@ -118,15 +118,15 @@ fn a_feature_goes_before_a_directory_that_is_called_like_it() {
             .output()
             .unwrap()
     };
-    let said = |name: &str| String::from_utf8_lossy(&there(name).stdout).into_owned();
-    assert_eq!(said("parser").lines().count(), 2, "the feature, and not the whole project");
+    let output = |name: &str| String::from_utf8_lossy(&there(name).stdout).into_owned();
+    assert_eq!(output("parser").lines().count(), 2, "the feature, and not the whole project");
     assert_eq!(
         there("table").status.code(),
         Some(2),
         "it has had no run, and the project is not meant"
     );
     assert_eq!(
-        said("acceptance").lines().count(),
+        output("acceptance").lines().count(),
         3,
         "the project and the feature that is worked on"
     );
@@ -135,7 +135,7 @@ fn a_feature_goes_before_a_directory_that_is_called_like_it() {
 }
 
 #[test]
-fn what_is_not_known_is_said() {
+fn unknown_names_are_reported() {
     let world = World::new(&[NEVER, plain("table", &["parser"], 1)], 0.0);
     world.call("list").exits(0).says("nothing has run yet");
     world.run().exits(1);
@@ -169,30 +169,30 @@ fn what_is_not_known_is_said() {
 }
 
 #[test]
-fn who_is_not_told_is_named_as_asked_and_by_its_id() {
+fn runs_without_delivery_are_named_as_given_and_by_id() {
     let world = World::new(&[NEVER], 0.0);
     world.run().exits(1);
-    let said = world.call("pause parser nobody -o json").exits(2).json();
+    let output = world.call("pause parser nobody -o json").exits(2).json();
     let run = format!("{}/parser/1", world.project_id());
-    let lines = said["runs"].as_array().unwrap();
+    let lines = output["runs"].as_array().unwrap();
     assert_eq!(
         (&lines[0]["target"], &lines[0]["run"]),
         (&"parser".into(), &run.clone().into()),
-        "{said:#}"
+        "{output:#}"
     );
     assert_eq!(
         (&lines[0]["result"], &lines[1]["result"]),
         (&"refused".into(), &"unknown".into()),
-        "{said:#}"
+        "{output:#}"
     );
     assert_eq!(
         (&lines[1]["target"], &lines[1]["run"]),
         (&"nobody".into(), &"nobody".into()),
-        "{said:#}"
+        "{output:#}"
     );
     assert!(
         lines[0]["reason"].as_str().unwrap().contains(&format!("{run} is over: blocked")),
-        "{said:#}"
+        "{output:#}"
     );
 }
 
@@ -209,13 +209,13 @@ fn files_are_replayed_where_there_is_no_home() {
             .output()
             .unwrap()
     };
-    let said = call(&["replay", &file.to_string_lossy()]);
-    let text = String::from_utf8_lossy(&said.stdout);
-    assert!(said.status.success() && text.contains("3 runs: 3 same"), "{said:?}");
+    let output = call(&["replay", &file.to_string_lossy()]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("3 runs: 3 same"), "{output:?}");
     assert!(call(&["schema"]).status.success() && call(&["completions", "bash"]).status.success());
-    let said = call(&["replay", "--all"]);
-    assert_eq!(said.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&said.stderr).contains("--data-dir"), "{said:?}");
+    let output = call(&["replay", "--all"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--data-dir"), "{output:?}");
 }
 
 #[test]
@@ -225,19 +225,23 @@ fn a_run_keeps_what_it_came_to() {
     let (run, table) =
         (format!("{}/parser/1", world.project_id()), format!("{}/table/1", world.project_id()));
     let blocked =
-        |world: &World| world.call("list --status blocked --all -o ids").exits(0).out.clone();
+        |world: &World| world.call("list --status blocked --all -o ids").exits(0).stdout.clone();
     assert_eq!(blocked(&world), format!("{run}\n"));
     world.call("fork parser --from session:1").exits(0);
     world.call("restart table").exits(0);
     for _ in 0..2 {
         assert!(blocked(&world).contains(&run), "it stays as it is");
-        assert!(world.call("list --status passed --all -o ids").out.contains(&table));
+        assert!(world.call("list --status passed --all -o ids").stdout.contains(&table));
         world.call("tree .").exits(0).says("parser/1  blocked").says("table/1  passed");
         assert_eq!(world.json(&format!("describe {run}"))["status"], "blocked");
         assert_eq!(world.json(&format!("why {run}"))["status"], "blocked");
         world.call(&format!("pause {run}")).exits(2).says("is over: blocked");
         let paused = world.call("pause --filter status=blocked --yes");
-        assert!(!paused.talk.contains(&run) && !paused.out.contains(&run), "{}", paused.talk);
+        assert!(
+            !paused.stderr.contains(&run) && !paused.stdout.contains(&run),
+            "{}",
+            paused.stderr
+        );
         world.run().exits(1);
     }
 }

@@ -27,14 +27,14 @@ fn something_else_in_the_place_of_the_progress_file_is_shown_and_in_no_features_
     let finding = "claude-progress.txt is not a file; move it away, and Longhaul creates it";
     world.call("status .").exits(0).says(finding);
     world.call("doctor .").says(finding);
-    until("it warns", || run.said().contains(finding));
+    until("it warns", || run.output().contains(finding));
     fs::remove_dir(&file).unwrap();
     world.project.let_go("parser");
     run.exits(0);
     let entries = world.project.read("claude-progress.txt");
     assert!(entries.contains("session_started"), "those from before are there: {entries}");
-    assert_eq!(run.said().matches(finding).count(), 1, "{}", run.said());
-    assert!(!world.call("status .").out.contains("noticed"));
+    assert_eq!(run.output().matches(finding).count(), 1, "{}", run.output());
+    assert!(!world.call("status .").stdout.contains("noticed"));
 
     pipe(&file);
     world.project.write_list(&[plain("parser", &[], 1), plain("lexer", &[], 1)]);
@@ -113,8 +113,8 @@ fn commands_of_git_end_with_the_command_that_started_them() {
     let root = world.project.root();
     pipe(&root.join(".git/HEAD"));
     for command in ["status", "doctor", "run"] {
-        let said = world.project.place().join(command);
-        let mut running = world.longhaul.begin(&[command, &root.to_string_lossy()], &said);
+        let output = world.project.place().join(command);
+        let mut running = world.longhaul.begin(&[command, &root.to_string_lossy()], &output);
         until("git waits", || git_commands_in(&root) > 0);
         running.terminate();
         until("git has ended", || git_commands_in(&root) == 0);
@@ -156,7 +156,7 @@ fn directories_of_the_data_directory_can_be_links() {
     world.run().exits(0);
     assert_eq!(world.project.landed("main"), ["parser"]);
     let status = world.call("status .");
-    assert!(!status.out.contains("noticed"), "{}", status.out);
+    assert!(!status.stdout.contains("noticed"), "{}", status.stdout);
     if longhaul_activities::process::available().bubblewrap.is_ok() {
         let seen = fs::read_to_string(world.project.place().join("journal/seen")).unwrap();
         let trees = seen.lines().filter(|line| !line.is_empty() && !line.ends_with(':'));
@@ -212,7 +212,7 @@ fn a_git_that_hangs_keeps_neither_terminate_nor_a_signal_waiting() {
     let mut run = world.begin();
     hanging(run.id());
     run.terminate();
-    until("it stops", || run.said().contains("stopping"));
+    until("it stops", || run.output().contains("stopping"));
     run.terminate();
     assert!(run.wait_for(Duration::from_mins(1)).is_some());
 

@@ -112,7 +112,7 @@ fn a_broken_baseline_is_repaired_once() {
 }
 
 #[test]
-fn a_baseline_that_nobody_repairs_costs_two_tries() {
+fn an_unrepaired_baseline_costs_two_tries() {
     let ids = ["a", "b", "c", "d", "e", "f"];
     let checks: Vec<(&str, String)> = ids.map(|id| (id, format!("test -e {id}.txt"))).into();
     let checks: Vec<(&str, &str)> =
@@ -259,23 +259,24 @@ fn an_agent_that_is_gone_blocks_no_feature() {
 fn vain(agent: &str, says: &str, sessions: usize) {
     let paid = Paid::new(&[("a", "test -e a.txt")], "", agent);
     let impatient = paid.world.longhaul.clone().with("LONGHAUL_MACHINE_WAIT", "1");
-    let said = impatient.call(&["run", &paid.world.root]);
-    said.exits(4)
+    let output = impatient.call(&["run", &paid.world.root]);
+    output
+        .exits(4)
         .says("stopped after waiting 1 s for the agent: ")
         .says(says)
         .says("sessions paused until ");
-    said.says("is the agent installed and logged in?");
+    output.says("is the agent installed and logged in?");
     assert_eq!(paid.of("a"), sessions, "{:?}", paid.sessions());
     let status = paid.world.longhaul.status(&paid.world.project.root());
     assert_eq!(status["features"][0]["status"], "waiting", "it is not the feature's fault");
     assert!(
         status["sessions_paused"]["until"].is_string(),
-        "the next probe is due then, whoever runs it"
+        "the next probe is due then, in any process"
     );
     for command in ["status .", "why a", "why <project>"] {
         paid.world.call(command).says(says);
     }
-    // Whoever runs it again has the agent probed at once.
+    // Another `run` probes the agent at once.
     impatient.call(&["run", &paid.world.root]).exits(4).says(says);
     assert_eq!(paid.of("a"), sessions + 1, "{:?}", paid.sessions());
     let mended = paid.world.project.read("agent.sh").replace(agent, "echo done >a.txt\ncommit\n");

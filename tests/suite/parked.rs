@@ -1,10 +1,10 @@
-//! An effect of which nobody can tell whether it happened: the run waits for a person, who says so.
+//! An effect with an unknown outcome: the run waits for a person, who reconciles it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use longhaul_tests::command::{Longhaul, Said};
+use longhaul_tests::command::{Longhaul, Output};
 use longhaul_tests::project::plain;
 
 use crate::world::World;
@@ -55,11 +55,11 @@ impl Wishes {
         if is_wanted { fs::write(wish, "").unwrap() } else { fs::remove_file(wish).unwrap() }
     }
 
-    fn run(&self) -> Said {
+    fn run(&self) -> Output {
         self.longhaul.call(&["run", &self.world.root])
     }
 
-    /// Its landing was cut off, and nobody can tell what became of it.
+    /// Its landing was cut off, and its outcome is unknown.
     fn parked() -> Self {
         let wishes = Self::new();
         wishes.wish("kill", true);
@@ -71,7 +71,7 @@ impl Wishes {
 }
 
 #[test]
-fn what_nobody_can_tell_waits_for_a_person_and_goes_on_as_they_say() {
+fn an_unknown_outcome_waits_for_a_person_and_continues_as_reconciled() {
     let wishes = Wishes::parked();
     let call =
         |args: &[&str]| wishes.longhaul.call(&[args, &["--dir", &wishes.world.root]].concat());
@@ -111,7 +111,7 @@ fn what_nobody_can_tell_waits_for_a_person_and_goes_on_as_they_say() {
 }
 
 #[test]
-fn who_can_see_again_needs_nobody() {
+fn a_probe_that_works_again_needs_no_person() {
     let wishes = Wishes::parked();
     wishes.wish("blind", false);
     wishes.run().exits(0).says("1 of 1 features pass");

@@ -1,4 +1,4 @@
-//! Partial clones of the user's: what is missing is fetched before the first session, or said.
+//! Partial clones of the user's: what is missing is fetched before the first session, or reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ fn the_missing_files_are_fetched_before_work_begins() {
         longhaul.call(&["run", root]).exits(0);
         assert_eq!(git(&clone, &["show", "HEAD:seen.txt"]).unwrap(), "two", "{options:?}");
         assert!(!clone.join("lib").exists(), "the checkout is sparse");
-        let said = longhaul.call(&["doctor", root]).exits(0).out.clone();
-        assert!(!said.contains("partial"), "{said}");
+        let output = longhaul.call(&["doctor", root]).exits(0).stdout.clone();
+        assert!(!output.contains("partial"), "{output}");
     }
 }
 
@@ -57,8 +57,8 @@ fn a_remote_that_is_away_is_named_before_a_session_is_paid_for() {
     let (project, clone) = cloned(&["--filter=blob:none"]);
     git(&clone, &["config", "remote.origin.url", "/nowhere/at/all"]).unwrap();
     let (longhaul, root) = (longhaul(&project.home()), clone.to_str().unwrap());
-    let said = longhaul.call(&["run", root]);
-    said.exits(4).says("is a partial clone without").says("`origin` does not give them");
+    let output = longhaul.call(&["run", root]);
+    output.exits(4).says("is a partial clone without").says("`origin` does not give them");
     assert_eq!(project.marks(), []);
     git(&clone, &["config", "remote.origin.url", project.root().to_str().unwrap()]).unwrap();
     longhaul.call(&["run", root]).exits(0);

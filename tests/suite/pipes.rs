@@ -1,4 +1,4 @@
-//! Commands in pipes and at a terminal: who waits for whom, and what becomes of what nobody reads.
+//! Commands in pipes and at a terminal: which waits for which, and output without a reader.
 
 use longhaul_tests::project::plain;
 
@@ -23,13 +23,13 @@ fn a_verb_at_the_end_of_a_pipe_lets_the_others_have_the_log() {
     }
     let carried = "longhaul export --all | longhaul import -";
     world.longhaul.shell(carried).exits(0).says("5 skipped");
-    // Whoever has its log for a moment is waited for.
+    // A process that holds the log for a moment is waited for.
     let many = "for one in 1 2 3 4 5 6; do longhaul list -o ids & done; wait";
-    assert_eq!(world.longhaul.shell(many).exits(0).out.lines().count(), 30);
+    assert_eq!(world.longhaul.shell(many).exits(0).stdout.lines().count(), 30);
 }
 
 #[test]
-fn nobody_waits_for_an_answer_of_a_person() {
+fn a_prompt_holds_up_no_other_command() {
     let plans = [plain("parser", &[], 1), plain("table", &[], 1)];
     let world = World::with_settings(&plans, 0.0, "[merge]\napproval = true\n");
     world.run().exits(3);
@@ -57,8 +57,8 @@ fn who_closes_standard_output_has_read_enough() {
         "schema status",
         "--help",
     ] {
-        let said = world.longhaul.shell(&format!("(longhaul {shows}; echo $? >&2) | true"));
-        assert_eq!(said.talk.trim(), "0", "{shows}");
+        let output = world.longhaul.shell(&format!("(longhaul {shows}; echo $? >&2) | true"));
+        assert_eq!(output.stderr.trim(), "0", "{shows}");
     }
 }
 
@@ -74,8 +74,8 @@ fn what_cannot_be_written_is_an_error() {
         "--version",
         "export --all",
     ] {
-        let said = world.longhaul.shell(&format!("longhaul {shows} >/dev/full"));
-        said.exits(4).says("cannot write to standard output: No space left");
+        let output = world.longhaul.shell(&format!("longhaul {shows} >/dev/full"));
+        output.exits(4).says("cannot write to standard output: No space left");
     }
 }
 
@@ -85,8 +85,8 @@ fn one_that_hangs_is_named() {
     let held = longhaul_storage::SledStore::open(world.longhaul.home()).unwrap();
     let patient = world.longhaul.clone().with("LONGHAUL_WAIT", "8");
     let pid = std::process::id();
-    let said = patient.call(&["list"]);
-    said.exits(4).says(&format!("waiting for process {pid}")).says("does not answer for");
+    let output = patient.call(&["list"]);
+    output.exits(4).says(&format!("waiting for process {pid}")).says("does not answer for");
     held.close();
     patient.call(&["list"]).exits(0);
 }
@@ -98,9 +98,10 @@ fn an_owner_that_does_not_answer_is_named() {
     let mut run = world.begin();
     world.project.until_at_work("parser");
     run.signal("STOP");
-    let said = world.longhaul.clone().with("LONGHAUL_WAIT", "3").call(&["status", &world.root]);
+    let output = world.longhaul.clone().with("LONGHAUL_WAIT", "3").call(&["status", &world.root]);
     run.signal("CONT");
-    said.exits(4)
+    output
+        .exits(4)
         .says("waiting for process")
         .says("runs this log and does not answer for 3 seconds: inspect or end that process");
     world.call("status .").exits(0);

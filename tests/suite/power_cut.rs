@@ -22,10 +22,10 @@ const PLANS: [Plan; 4] = [
     plain("manual", &["table"], 4),
 ];
 
-/// How many cuts are enough, if nothing else is asked for.
+/// The default number of cuts.
 const CUTS: u32 = 8;
 
-fn asked(name: &str) -> Option<u64> {
+fn number_of(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
@@ -93,15 +93,15 @@ fn cut_through(layout: &[(&str, &[&str])], dice: &mut Dice, wanted: u32) -> u32 
         disk.write_some_back(|| true);
     }
     let longhaul = Longhaul::new(env!("CARGO_BIN_EXE_longhaul-under-test"), project.home());
-    let said = project.place().join("said");
+    let output = project.place().join("output");
     let mut cuts: u32 = 0;
     loop {
-        let mut life = longhaul.begin(&["run", &project.root().to_string_lossy()], &said);
+        let mut life = longhaul.begin(&["run", &project.root().to_string_lossy()], &output);
         let time = Duration::from_millis(
             100 + dice.roll(2500 + 400 * cuts.saturating_sub(wanted) as usize) as u64,
         );
         if let Some(status) = life.wait_for(time) {
-            assert_eq!(status.code(), Some(0), "life {}:\n{}", cuts + 1, life.said());
+            assert_eq!(status.code(), Some(0), "life {}:\n{}", cuts + 1, life.output());
             break;
         }
         if dice.roll(3) == 0 {
@@ -115,7 +115,7 @@ fn cut_through(layout: &[(&str, &[&str])], dice: &mut Dice, wanted: u32) -> u32 
             disk.cut();
         }
         cuts += 1;
-        assert!(cuts < wanted + 200, "the project does not come to its end:\n{}", life.said());
+        assert!(cuts < wanted + 200, "the project does not come to its end:\n{}", life.output());
         check_repository(&project, cuts);
     }
     check_end(&project, &longhaul);
@@ -127,8 +127,9 @@ fn check(layout: &[(&str, &[&str])]) {
         println!("skipped, for power cuts need root and loop devices: {obstacle}");
         return;
     }
-    let wanted = asked("LONGHAUL_TEST_CUTS").and_then(|cuts| cuts.try_into().ok()).unwrap_or(CUTS);
-    let mut dice = Dice(asked("LONGHAUL_TEST_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15).max(1));
+    let wanted =
+        number_of("LONGHAUL_TEST_CUTS").and_then(|cuts| cuts.try_into().ok()).unwrap_or(CUTS);
+    let mut dice = Dice(number_of("LONGHAUL_TEST_SEED").unwrap_or(0x9e37_79b9_7f4a_7c15).max(1));
     let mut cuts = 0;
     while cuts < wanted {
         cuts += cut_through(layout, &mut dice, wanted - cuts);

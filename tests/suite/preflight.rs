@@ -1,4 +1,4 @@
-//! What is said about a project before a session is paid.
+//! The report on a project before a session is paid.
 
 use longhaul_tests::project::plain;
 
@@ -9,7 +9,7 @@ fn a_changed_checkout_is_named_before_a_session() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.project.write("notes.txt", "one\n");
     world.project.commit("Notes");
-    assert!(!world.call("doctor .").out.contains("uncommitted"));
+    assert!(!world.call("doctor .").stdout.contains("uncommitted"));
     world.project.write("notes.txt", "two\n");
     world.call("doctor .").says("uncommitted changes in notes.txt");
     // The feature is blocked, so that nothing else is said about the checkout.
@@ -36,8 +36,12 @@ fn submodules_and_large_files_that_no_set_up_fetches_are_named() {
     world
         .project
         .write("init.sh", "#!/bin/sh\ntest -d plan # git submodule update --init; git lfs pull\n");
-    let said = world.call("doctor .");
-    assert!(!said.out.contains("submodule") && !said.out.contains("big.bin"), "{}", said.out);
+    let output = world.call("doctor .");
+    assert!(
+        !output.stdout.contains("submodule") && !output.stdout.contains("big.bin"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
@@ -51,10 +55,10 @@ fn settings_and_usage_errors_say_what_to_write() {
     let claude = settings.replace(command, "driver = \"claude\"");
     world.project.write("longhaul.toml", &claude);
     let longhaul = world.longhaul.clone().with("PATH", "/nowhere");
-    let said = longhaul.call(&["doctor", &world.root]);
-    assert!(!said.out.contains("correct `command`"), "{}", said.out);
+    let output = longhaul.call(&["doctor", &world.root]);
+    assert!(!output.stdout.contains("correct `command`"), "{}", output.stdout);
     let usage = world.longhaul.call(&["fork"]);
-    assert!(!usage.exits(2).talk.contains("--data-dir"), "{}", usage.talk);
+    assert!(!usage.exits(2).stderr.contains("--data-dir"), "{}", usage.stderr);
     world.call("feature add parser Parser").exits(2).says("there is a feature `parser` already");
     world.call("feature import .").exits(2).says("name the file of the backlog");
 }
@@ -64,9 +68,9 @@ fn a_run_that_is_cut_does_not_say_that_it_waited_or_runs() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.project.write("agent.sh", "#!/bin/sh\nexit 3\n");
     world.project.commit("An agent that does not work");
-    let said = world.call("run --once . -o json");
-    let document = said.exits(3).json();
-    assert!(!said.talk.contains("after waiting"), "{}", said.talk);
+    let output = world.call("run --once . -o json");
+    let document = output.exits(3).json();
+    assert!(!output.stderr.contains("after waiting"), "{}", output.stderr);
     let project = &document["projects"][0];
     assert_eq!(project["is_running"], false, "{document:#}");
     assert_ne!(project["status"], "running", "{document:#}");

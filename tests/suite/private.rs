@@ -17,7 +17,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn whoever_creates_the_data_directory_keeps_others_out() {
+fn the_data_directory_is_private_to_its_creator() {
     let project = Project::new(&[plain("parser", &[], 1)], 0.0);
     let (place, root) = (project.place(), project.root().to_string_lossy().into_owned());
     let text = |name: &str| place.join(name).to_string_lossy().into_owned();
@@ -49,7 +49,7 @@ fn a_long_path_leaves_the_socket_in_the_data_directory() {
     let longhaul = longhaul(&home);
     project.hold("parser");
     let root = project.root().to_string_lossy().into_owned();
-    let mut run = longhaul.begin(&["run", &root], &project.place().join("said"));
+    let mut run = longhaul.begin(&["run", &root], &project.place().join("output"));
     project.until_at_work_in(&home, "parser");
     assert!(home.join("owner.sock").exists());
     longhaul.call(&["status", &root]).exits(0).says("running");
@@ -75,7 +75,7 @@ fn what_others_have_written_does_nothing_to_a_terminal() {
     project.commit("Print more than text");
     let root = project.root().to_string_lossy().into_owned();
     longhaul.call(&["run", &root]).exits(0);
-    let raw = longhaul.call(&["logs", "parser", "--dir", &root, "--raw"]).exits(0).out.clone();
+    let raw = longhaul.call(&["logs", "parser", "--dir", &root, "--raw"]).exits(0).stdout.clone();
     assert!(raw.contains("\x1b]0;title\x07\x1b[2J"), "{raw:?}");
     longhaul
         .call(&["feature", "block", "parser", "--dir", &root, "--why", "no\x1b[2J way\x07"])
@@ -89,10 +89,15 @@ fn what_others_have_written_does_nothing_to_a_terminal() {
         longhaul.call(&["history", "parser", "--dir", &root, "--full"]),
     ];
     shown[0].says("before red after\nover\n");
-    for said in &shown {
+    for output in &shown {
         let obeyed = |text: &str| {
             text.chars().any(|letter| letter.is_control() && !matches!(letter, '\n' | '\t'))
         };
-        assert!(!obeyed(&said.out) && !obeyed(&said.talk), "{:?}\n{:?}", said.out, said.talk);
+        assert!(
+            !obeyed(&output.stdout) && !obeyed(&output.stderr),
+            "{:?}\n{:?}",
+            output.stdout,
+            output.stderr
+        );
     }
 }

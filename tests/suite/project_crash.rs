@@ -39,7 +39,7 @@ const PLANS: [Plan; 3] = [
     Plan { id: "shell", needs: &["parser"], steps: 1, habit: Habit::Tampers },
 ];
 
-/// Which places to die at are tried, if nothing else is asked for.
+/// The default selection of places to die at.
 const EVERY: usize = 7;
 /// How many projects run at once.
 const THREADS: usize = 3;
@@ -132,7 +132,7 @@ impl World {
                 () = store.died() => Ok(true),
                 rested = tokio::time::timeout(PATIENCE, come_to_rest(&store, handlers, root, sync)) => match rested {
                     Ok(Ok(())) => Ok(false),
-                    // Whoever asked the dying store is told so before this is.
+                    // The caller of the dying store gets its error before this one.
                     Ok(Err(_)) if store.is_dead() => Ok(true),
                     Ok(Err(error)) => Err(error),
                     Err(_) => Err(anyhow::anyhow!("it does not come to rest: {:?}", self.memory.runs("").await?)),

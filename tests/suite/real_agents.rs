@@ -342,8 +342,8 @@ fn waits_for_its_provider(agent: &Agent) {
         if is_refused { Fault::RateLimited(None).into() } else { goes_on(request) }
     };
     let real = Real::new(agent, &PLANS[..1], script);
-    let said = real.world.call("run --once -o json .");
-    assert!(said.exits(3).json()["next_due"].is_string(), "{}", said.out);
+    let output = real.world.call("run --once -o json .");
+    assert!(output.exits(3).json()["next_due"].is_string(), "{}", output.stdout);
     real.world.call("why parser").exits(0).says("the provider limits the rate of requests");
     assert_eq!(real.world.longhaul.left_over(), Vec::<String>::new());
     is_limited.store(false, Ordering::SeqCst);
@@ -374,7 +374,7 @@ fn resumes_after_kill(agent: &Agent) {
     let real = Real::new(agent, &PLANS[..1], script);
     let mut run = real.world.begin();
     until("the tool runs", || real.in_tree("hangs").is_some());
-    assert!(run.kill(), "{}", run.said());
+    assert!(run.kill(), "{}", run.output());
     until("all processes have ended", || real.world.longhaul.left_over().is_empty());
     real.passes(1);
     real.has_one_conversation();

@@ -183,24 +183,24 @@ async fn a_version_keeps_old_runs_on_the_old_path() {
     let changed = script(|context, _| {
         Box::pin(async move {
             let path = if context.version("new-step", 1).await? == 0 { "old" } else { "new" };
-            let said = context.call::<Step>(path.into()).await?;
+            let output = context.call::<Step>(path.into()).await?;
             context.receive(&Filter::any(), None).await?;
             assert_eq!(
                 context.version("new-step", 1).await?,
                 u32::from(path == "new"),
                 "the answer stays"
             );
-            done(said)
+            done(output)
         })
     });
     let second = engine(memory.clone(), Workflows::new().with("w", changed), handlers()).await;
     second.start(new_run("new", "w", "")).await.unwrap();
     for (run, expected) in [("old", "OLD"), ("new", "NEW")] {
         second.signal(&id(run), "go", Payload::null()).await.unwrap();
-        let Ok(Outcome::Completed(said)) = second.outcome(&id(run)).await else {
+        let Ok(Outcome::Completed(output)) = second.outcome(&id(run)).await else {
             panic!("{run} completes")
         };
-        assert_eq!(said.read::<String>().unwrap(), expected);
+        assert_eq!(output.read::<String>().unwrap(), expected);
     }
     second.stop().await;
 }

@@ -1,4 +1,4 @@
-//! What is told to runs at rest, and what a second wish to stop does: on the real program.
+//! Commands to runs at rest, and a second request to stop: on the real program.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use longhaul_tests::wait::until;
 
 use crate::world::World;
 
-/// A project whose agent was at work on `parser` when the process that ran it was told to end.
+/// A project whose agent was at work on `parser` when the process that ran it got SIGTERM.
 fn cut() -> World {
     let world = World::new(&[plain("parser", &[], 3)], 0.0);
     world.project.hold("parser");
@@ -32,23 +32,23 @@ fn a_feature_at_rest_has_a_reason() {
 
 #[test]
 fn a_pause_at_rest_starts_no_agent() {
-    for told in ["pause parser", "pause ."] {
+    for command in ["pause parser", "pause ."] {
         let world = cut();
         let sessions = world.project.marks().len();
-        world.call(told).exits(0).says("when its project runs next");
+        world.call(command).exits(0).says("when its project runs next");
         world.run().exits(3);
-        assert_eq!(world.project.marks().len(), sessions, "{told}: no agent is started");
+        assert_eq!(world.project.marks().len(), sessions, "{command}: no agent is started");
         // Nor when it is run once more.
         world.run().exits(3);
-        assert_eq!(world.project.marks().len(), sessions, "{told}: no agent is started");
+        assert_eq!(world.project.marks().len(), sessions, "{command}: no agent is started");
         let listed = world.json("list --feature parser");
         assert_eq!(listed["runs"][0]["status"], "paused", "{listed:#}");
-        world.call(&told.replace("pause", "resume")).exits(0);
+        world.call(&command.replace("pause", "resume")).exits(0);
         world.run().exits(0);
         assert_eq!(
             world.json("describe parser")["cost"]["sessions"],
             2,
-            "{told}: both attempts were paid for"
+            "{command}: both attempts were paid for"
         );
     }
 }
@@ -137,12 +137,12 @@ fn stop_twice() -> Duration {
     let mut run = world.begin();
     world.project.until_at_work("parser");
     run.terminate();
-    until("it says that it stops", || run.said().contains("once more, and they are killed"));
+    until("it says that it stops", || run.output().contains("once more, and they are killed"));
     let begun = Instant::now();
     run.terminate();
     run.exits(3);
     let taken = begun.elapsed();
-    assert!(run.said().contains("killing the agents"), "{}", run.said());
+    assert!(run.output().contains("killing the agents"), "{}", run.output());
     until("its agent is gone", || world.longhaul.left_over().is_empty());
     taken
 }

@@ -64,8 +64,8 @@ fn workflows() -> Workflows {
             else {
                 return done("no child");
             };
-            let said: String = input.read()?;
-            done(format!("{said}: {run} {}", matches!(outcome, Outcome::Completed(_))))
+            let output: String = input.read()?;
+            done(format!("{output}: {run} {}", matches!(outcome, Outcome::Completed(_))))
         })
     });
     let asker = script(|context, _| {

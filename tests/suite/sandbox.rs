@@ -66,9 +66,9 @@ fn the_log_is_out_of_reach_of_all_verbs_of_a_session_that_its_sandbox_hides() {
         "",
     );
     world.run().exits(0);
-    let said = read(&world, "journal/said");
-    assert_eq!(said.matches("is out of reach of the session").count(), 4, "{said}");
-    assert_eq!(said.lines().count(), 4, "{said}");
+    let output = read(&world, "journal/said");
+    assert_eq!(output.matches("is out of reach of the session").count(), 4, "{output}");
+    assert_eq!(output.lines().count(), 4, "{output}");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn agents_get_no_descriptor_that_the_caller_left_open() {
     let world = with_agent(script, "sandbox = \"off\"\n");
     let line = format!("exec 9</tmp; \"$UNDER_TEST\" run {}; exit $?", world.root);
     world.longhaul.shell(&line).exits(0);
-    assert_eq!(read(&world, "said"), "begun\n");
+    assert_eq!(read(&world, "output"), "begun\n");
 }
 
 #[test]
@@ -165,15 +165,15 @@ fn a_session_cannot_steer() {
     world.call("history parser").exits(0).says("steering_refused");
     assert_eq!(read(&world, "codes"), "pause: 2\ncancel: 2\nterminate: 2\nstatus: 0\n");
     assert!(
-        read(&world, "said").contains("agents and checks cannot steer runs"),
+        read(&world, "output").contains("agents and checks cannot steer runs"),
         "{}",
-        read(&world, "said")
+        read(&world, "output")
     );
     assert!(!world.project.place().join("backup").exists());
 }
 
 #[test]
-fn a_session_in_a_sandbox_is_told_that_the_log_is_out_of_reach() {
+fn a_session_in_a_sandbox_learns_that_the_log_is_out_of_reach() {
     if available().best().is_none() {
         eprintln!("not tried: {}", available().lacks());
         return;
@@ -184,9 +184,9 @@ fn a_session_in_a_sandbox_is_told_that_the_log_is_out_of_reach() {
          done";
     let world = with_agent(script, "sandbox = \"required\"\n");
     world.run().exits(0);
-    let said = read(&world, "journal/said");
-    assert_eq!(read(&world, "journal/codes"), "pause: 2\napprove: 2\n", "{said}");
-    assert_eq!(said.matches("agents and checks ").count(), 2, "{said}");
+    let output = read(&world, "journal/said");
+    assert_eq!(read(&world, "journal/codes"), "pause: 2\napprove: 2\n", "{output}");
+    assert_eq!(output.matches("agents and checks ").count(), 2, "{output}");
 }
 
 /// Verbs that change something, which a process that comes from a session of an owner that is gone
@@ -233,7 +233,7 @@ fn refused_steering_is_shown_while_its_run_waits_for_approval() {
     );
     inside.shell(&line).exits(2).says("agents and checks cannot steer runs");
     until("the run has received it", || {
-        world.call("history parser").out.contains("steering_refused")
+        world.call("history parser").stdout.contains("steering_refused")
     });
     for command in ["status .", "why parser", "describe parser"] {
         world.call(command).exits(0).says("asked for `longhaul approve` and was refused");
@@ -245,7 +245,7 @@ fn refused_steering_is_shown_while_its_run_waits_for_approval() {
 }
 
 #[test]
-fn a_session_cannot_steer_while_nobody_runs_the_log() {
+fn a_session_cannot_steer_a_log_at_rest() {
     let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, "");
     world.run().exits(0);
     let place = world.project.place().display().to_string();
@@ -265,10 +265,10 @@ fn a_session_cannot_steer_while_nobody_runs_the_log() {
         let line = format!(
             "env -i PATH=\"$PATH\" HOME=\"$HOME\" \"$UNDER_TEST\" --data-dir \"$LONGHAUL_HOME\" {verb}; exit $?"
         );
-        let said = inside.shell(&line);
-        let is_refused = said.talk.contains(&format!("the session {project}/parser/1@5"));
-        if said.code() != 2 || !is_refused || world.project.place().join("stolen").exists() {
-            answered.push(format!("{verb}: {} {}{}", said.code(), said.out, said.talk));
+        let output = inside.shell(&line);
+        let is_refused = output.stderr.contains(&format!("the session {project}/parser/1@5"));
+        if output.code() != 2 || !is_refused || world.project.place().join("stolen").exists() {
+            answered.push(format!("{verb}: {} {}{}", output.code(), output.stdout, output.stderr));
         }
     }
     assert!(answered.is_empty(), "{answered:#?}");
@@ -297,10 +297,7 @@ fn a_pipe_in_the_place_of_the_list_is_an_error_at_once() {
             .says("is a named pipe and not a file");
     }
     world.call("feature list").exits(2).says("is a named pipe and not a file");
-    assert!(
-        begun.elapsed() < Duration::from_mins(2),
-        "nothing waits for somebody to write into it"
-    );
+    assert!(begun.elapsed() < Duration::from_mins(2), "nothing waits for a writer");
 }
 
 #[test]
@@ -321,7 +318,7 @@ fn an_owner_does_not_hang_on_a_pipe() {
 }
 
 #[test]
-fn an_agent_that_may_not_write_is_told_of() {
+fn an_agent_without_write_permission_is_reported() {
     let world =
         World::with_settings(&[plain("parser", &[], 1)], 0.0, "[limits]\nfailed_gates = 2\n");
     world.project.write("agent.sh", "#!/bin/sh\nexit 0\n");

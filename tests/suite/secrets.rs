@@ -117,7 +117,7 @@ fn a_changed_value_counts_from_the_next_session_on_and_no_run_diverges() {
     let fills = Plan { habit: Habit::Fills, ..plain("parser", &[], 3) };
     let world = World::new(&[fills]);
     world.project.hold("parser");
-    let run = world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
+    let run = world.longhaul.begin(&["run", &world.root], &world.project.place().join("output"));
     world.project.until_at_work("parser");
     drop(run);
     world.set(&format!("API_KEY = '{OTHER_SECRET}'"), OTHER_SECRET);
@@ -139,10 +139,10 @@ fn a_value_comes_from_a_file_or_from_the_environment() {
     world.project.write_list(&[plain("parser", &[], 1), plain("table", &[], 1)]);
     world.set("API_KEY = { env = 'OURS' }", OTHER_SECRET);
     let mut waiting =
-        world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
+        world.longhaul.begin(&["run", &world.root], &world.project.place().join("output"));
     until("the agent is said to lack its key", || {
         let why = world.longhaul.call(&["why", "table", "--dir", &world.root]);
-        why.out.contains("`API_KEY` is to be that of `OURS`")
+        why.stdout.contains("`API_KEY` is to be that of `OURS`")
     });
     waiting.terminate();
     waiting.exits(3);
@@ -157,7 +157,7 @@ fn a_value_comes_from_a_file_or_from_the_environment() {
 fn settings_that_cannot_be_read_are_reported_without_the_line() {
     let world = World::new(&[plain("parser", &[], 1)]);
     world.project.hold("parser");
-    let _run = world.longhaul.begin(&["run", &world.root], &world.project.place().join("said"));
+    let _run = world.longhaul.begin(&["run", &world.root], &world.project.place().join("output"));
     world.project.until_at_work("parser");
     for line in [
         format!("env = {{ API_KEY = \"{SECRET}"),
@@ -203,9 +203,9 @@ fn a_batch_names_sources_and_no_values() {
         format!("settings.agent.env.API_KEY = '{SECRET}'"),
     ] {
         write(&literal);
-        let said = world.longhaul.call(&["batch", &file]);
-        said.exits(2).says("`API_KEY` would be recorded").says("{ file = \"PATH\" }");
-        assert!(!said.talk.contains(SECRET), "{}", said.talk);
+        let output = world.longhaul.call(&["batch", &file]);
+        output.exits(2).says("`API_KEY` would be recorded").says("{ file = \"PATH\" }");
+        assert!(!output.stderr.contains(SECRET), "{}", output.stderr);
     }
     write("env = { API_KEY = { file = 'key' } }");
     world.longhaul.call(&["batch", &file]).exits(0);

@@ -52,7 +52,7 @@ fn sessions_of_the_built_in_agent_are_shown() {
 
     check(world, "logs-session", "logs parser");
     world.call(&format!("logs {}/parser/1/1", hosted.id())).exits(0).says("> finish");
-    let ids = world.call("session list -o ids").exits(0).out.clone();
+    let ids = world.call("session list -o ids").exits(0).stdout.clone();
     assert_eq!(ids.trim(), format!("{}/parser/1/1", hosted.id()));
     world.call("session handoff parser").exits(2).says("neither written nor received a package");
     world.call("session show .").exits(2);
@@ -90,7 +90,7 @@ fn a_handoff_is_shown_by_both_sessions() {
     assert_eq!((&shown["successor"], &shown["state"]), (&second.into(), &"context_full".into()));
     assert!(shown["checkpoints"].as_array().unwrap().len() >= 2, "{shown:#}");
 
-    let transcript = world.call("session transcript parser/1/1").exits(0).out.clone();
+    let transcript = world.call("session transcript parser/1/1").exits(0).stdout.clone();
     assert_eq!(transcript.matches("restarts").count(), 1, "one compaction:\n{transcript}");
     assert_eq!(
         transcript.matches("You are working on one feature").count(),
@@ -183,7 +183,7 @@ fn a_sub_agent_is_a_session_and_is_paid_once() {
     let hosted = Hosted::new(&PARSER, "", Options::default(), delegates);
     let world = &hosted.world;
     world.run().exits(0);
-    let ids = world.call("session list parser -o ids").exits(0).out.clone();
+    let ids = world.call("session list parser -o ids").exits(0).stdout.clone();
     let main = format!("{}/parser/1/1", hosted.id());
     assert_eq!(ids, format!("{main}\n{main}/1\n"));
     let shown = world.json(&format!("session show {main}/1"));
@@ -266,13 +266,13 @@ fn logs_follow_a_conversation() {
     until("the model is asked", || hosted.server.count(Outcome::Answered) >= 2);
     let args = ["logs", "parser", "-f", "--dir", &world.root];
     let mut logs = world.longhaul.begin(&args, &world.project.place().join("logs"));
-    until("the conversation is shown", || logs.said().contains("> write: "));
-    assert!(!logs.said().contains("> shell: "), "{}", logs.said());
+    until("the conversation is shown", || logs.output().contains("> write: "));
+    assert!(!logs.output().contains("> shell: "), "{}", logs.output());
     hold.release();
     run.exits(0);
     logs.exits(0);
-    let said = logs.said();
-    assert_eq!(said.matches("> shell: ").count(), 1, "{said}");
-    assert_eq!(said.matches("> write: ").count(), 1, "{said}");
-    assert!(said.contains("> finish: "), "{said}");
+    let output = logs.output();
+    assert_eq!(output.matches("> shell: ").count(), 1, "{output}");
+    assert_eq!(output.matches("> write: ").count(), 1, "{output}");
+    assert!(output.contains("> finish: "), "{output}");
 }

@@ -45,13 +45,13 @@ fn the_merged_result_is_set_up_before_its_gates() {
     landed.sort_unstable();
     assert_eq!(landed, ["parser", "table"]);
     assert_eq!(world.project.marks().len(), 2, "nothing had to be mended");
-    let history = world.call("history table").exits(0).out.clone();
+    let history = world.call("history table").exits(0).stdout.clone();
     assert_eq!(history.matches("set-up: `./init.sh`").count(), 1, "{history}");
     assert_eq!(history.matches("set-up on the merged result: `./init.sh`").count(), 1, "{history}");
 }
 
 #[test]
-fn what_is_missing_where_it_is_merged_is_told_to_the_agent() {
+fn a_missing_dependency_of_the_merged_tree_is_reported_to_the_agent() {
     let world =
         with_dependencies(&[Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Plain }], "");
     // It is there where the agent works, and nowhere else.
@@ -67,7 +67,7 @@ fn what_is_missing_where_it_is_merged_is_told_to_the_agent() {
         "init.sh",
         &init.replace("touch", "test $name != lost || { echo no $name; exit 1; }; touch"),
     );
-    world.project.commit("A feature that needs what nobody can get");
+    world.project.commit("A feature that needs what does not exist");
     world.run().exits(0);
     let prompt = fs::read_to_string(world.project.place().join("prompt")).unwrap();
     assert!(prompt.contains("The set-up script failed") && prompt.contains("no lost"), "{prompt}");

@@ -68,7 +68,7 @@ fn a_cancelled_project_is_not_done() {
     check_state(&world, &format!("{id}/table/1"), "cancelled", true);
     let why = world.call(&format!("why {id}"));
     why.exits(0).says("cancelled by tester: enough");
-    assert!(!why.out.contains("It is done"), "{}", why.out);
+    assert!(!why.stdout.contains("It is done"), "{}", why.stdout);
     world.project.let_go("table");
     world.run().exits(0);
     check_state(&world, &id, "done", false);
@@ -81,7 +81,7 @@ fn superseded_runs_are_marked_and_never_selected() {
     let id = world.project_id();
     world.call(&format!("resume {id}/parser/1")).exits(0);
     world.run().exits(1);
-    let ids = |command: &str| world.call(command).exits(0).out.clone();
+    let ids = |command: &str| world.call(command).exits(0).stdout.clone();
     assert_eq!(ids("list --status blocked -o ids"), format!("{id}/parser/2\n"));
     assert_eq!(
         ids("list --status blocked --all -o ids"),
@@ -93,8 +93,8 @@ fn superseded_runs_are_marked_and_never_selected() {
     assert_eq!(world.json(&format!("describe {run}"))["superseded_by"], format!("{id}/parser/2"));
     world.call("tree .").exits(0).says("parser/1  blocked (superseded)");
     world.call(&format!("why {run}")).exits(0).says(&format!("`longhaul why {id}/parser/2`"));
-    let said = world.call("resume --filter status=blocked --yes -o json");
-    let told = said.exits(0).json()["runs"].as_array().map(Vec::len);
+    let output = world.call("resume --filter status=blocked --yes -o json");
+    let told = output.exits(0).json()["runs"].as_array().map(Vec::len);
     assert_eq!(told, Some(1));
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::command::{Longhaul, Output, Running};
 use longhaul_tests::project::{Habit, Plan, Project, plain};
 use longhaul_tests::wait::until;
 use serde_json::{Value, json};
@@ -37,18 +37,18 @@ impl World {
     }
 
     /// Runs a verb; features are those of the project.
-    fn tell(&self, words: &[&str]) -> Said {
+    fn tell(&self, words: &[&str]) -> Output {
         let mut args = words.to_vec();
         args.extend(["--dir", &self.root]);
         self.longhaul.call(&args)
     }
 
-    fn run(&self) -> Said {
+    fn run(&self) -> Output {
         self.longhaul.call(&["run", &self.root])
     }
 
-    fn begin(&self, said: &str) -> Running {
-        self.longhaul.begin(&["run", &self.root], &self.project.place().join(said))
+    fn begin(&self, output: &str) -> Running {
+        self.longhaul.begin(&["run", &self.root], &self.project.place().join(output))
     }
 
     fn line(&self, feature: &str) -> Value {
@@ -58,18 +58,18 @@ impl World {
     }
 }
 
-/// The runs that were told, and the others, by the answer of a verb.
-fn told(said: &Said) -> (Vec<String>, Vec<String>) {
-    let answer = said.json();
+/// The runs that got the request, and the others, by the answer of a command.
+fn delivered(output: &Output) -> (Vec<String>, Vec<String>) {
+    let answer = output.json();
     assert_eq!(answer["schema"], "longhaul.order/1");
     let runs = answer["runs"].as_array().cloned().unwrap_or_default();
-    let (told, not): (Vec<Value>, Vec<Value>) = runs
+    let (yes, no): (Vec<Value>, Vec<Value>) = runs
         .into_iter()
         .partition(|run| run["result"].as_str().is_some_and(|result| result.contains("deliver")));
     let names = |runs: Vec<Value>| {
         runs.iter().map(|run| run["run"].as_str().unwrap_or_default().to_owned()).collect()
     };
-    (names(told), names(not))
+    (names(yes), names(no))
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn a_feature_waits_for_approval_and_goes_back_when_it_is_denied() {
     let mut run = world.begin("second");
     world.project.until_at_work("shell");
     let deny = ["deny", "table", "--why", "wider columns, please", "--by", "ann", "-o", "json"];
-    let said = world.tell(&deny);
+    let output = world.tell(&deny);
     assert_eq!(
-        (&said.json()["by"], &said.json()["why"]),
+        (&output.json()["by"], &output.json()["why"]),
         (&"ann".into(), &"wider columns, please".into())
     );
     until("it was gone over", || {
@@ -195,9 +195,9 @@ fn what_a_person_says_reaches_the_agent_at_its_next_turn() {
     let history = world.tell(&["history", "parser"]);
     history.says("a note for the agent: write it with tabs, by tester: house style");
     history.says("a note for the agent: and keep it short, by ann: it is long");
-    let told = world.tell(&["describe", "parser", "-o", "json"]).json()["audit"].clone();
+    let audit = world.tell(&["describe", "parser", "-o", "json"]).json()["audit"].clone();
     assert_eq!(
-        (&told[1]["what"], &told[1]["by"], &told[1]["why"]),
+        (&audit[1]["what"], &audit[1]["by"], &audit[1]["why"]),
         (&"note".into(), &"ann".into(), &"it is long".into())
     );
 }
@@ -209,9 +209,9 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
     let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
-    let said =
+    let output =
         world.longhaul.call(&["terminate", &id, "--why", "it runs in circles", "-o", "json"]);
-    assert_eq!(told(said.exits(0)), (vec![id.clone(), format!("{id}/1")], vec![]));
+    assert_eq!(delivered(output.exits(0)), (vec![id.clone(), format!("{id}/1")], vec![]));
     until("its agent is gone", || world.longhaul.left_over().is_empty());
     run.exits(3);
     assert_eq!(world.line("parser")["reason"], "terminated by tester: it runs in circles");
@@ -231,9 +231,9 @@ fn a_terminated_run_is_over_at_once_and_a_terminated_project_can_be_run_again() 
 /// An agent that goes on after a request to end, until the agents of all three features have one.
 const STUBBORN: &str = r#"
 place=$LONGHAUL_TEST_JOURNAL/..
-trap ': >"$place/told-$id"' TERM
+trap ': >"$place/term-$id"' TERM
 : >"$place/ready-$id"
-until [ -e "$place/told-parser" ] && [ -e "$place/told-shell" ] && [ -e "$place/told-table" ]; do
+until [ -e "$place/term-parser" ] && [ -e "$place/term-shell" ] && [ -e "$place/term-table" ]; do
     sleep 0.05 || :
 done
 : >"$place/together-$id"
@@ -271,9 +271,9 @@ fn a_terminated_feature_is_continued_by_the_command_that_is_advised() {
     world.project.hold("parser");
     let mut run = world.begin("first");
     world.project.until_at_work("parser");
-    let said = world.tell(&["terminate", "parser"]);
+    let output = world.tell(&["terminate", "parser"]);
     let id = world.line("parser")["run"].as_str().unwrap_or_default().to_owned();
-    said.exits(0).says(&format!("`longhaul resume {id}` continues it"));
+    output.exits(0).says(&format!("`longhaul resume {id}` continues it"));
     run.exits(3);
     world.project.let_go("parser");
     world.run().exits(3);
@@ -336,7 +336,7 @@ fn a_blocked_feature_names_the_reason_of_the_person_who_blocked_it() {
     world.run().exits(1);
     let why = world.tell(&["why", "parser"]);
     why.exits(0).says("It is blocked: too early.").says("longhaul feature unblock parser");
-    assert!(!why.out.contains("cancelled"), "{}", why.out);
+    assert!(!why.stdout.contains("cancelled"), "{}", why.stdout);
     world.tell(&["feature", "unblock", "parser"]).exits(0);
     world.project.let_go("parser");
     world.run().exits(0);
@@ -350,12 +350,12 @@ fn a_run_at_rest_is_terminated_when_its_project_runs_again() {
     world.run().exits(3);
     assert_eq!(world.line("parser")["reason"], "terminated by tester");
     // Its advice is followed.
-    let advised = world.tell(&["why", "parser"]).exits(0).out.clone();
+    let advised = world.tell(&["why", "parser"]).exits(0).stdout.clone();
     assert!(advised.contains("longhaul resume"), "{advised}");
 }
 
 #[test]
-fn many_are_told_at_once_by_a_filter_or_by_ids_in_a_pipe() {
+fn many_are_steered_at_once_by_a_filter_or_by_ids_in_a_pipe() {
     let plans = [plain("parser", &[], 1), plain("table", &[], 1), plain("shell", &[], 1)];
     let world = World::new(&plans, 0.0, "[merge]\napproval = true\n");
     world.run().exits(3);
@@ -364,24 +364,27 @@ fn many_are_told_at_once_by_a_filter_or_by_ids_in_a_pipe() {
     let run = |feature: &str| format!("{project}/{feature}/1");
     let by_project = format!("project={project}");
 
-    let said = world.tell(&["approve", "--filter", &by_project, "--dry-run", "-o", "json"]);
-    assert_eq!(said.exits(0).json()["dry_run"], true);
-    assert_eq!(told(&said), (vec![run("parser"), run("shell"), run("table")], vec![]));
-    let said = world.tell(&["pause", "--filter", &by_project, "--dry-run"]);
-    said.exits(0).says("would be paused");
+    let output = world.tell(&["approve", "--filter", &by_project, "--dry-run", "-o", "json"]);
+    assert_eq!(output.exits(0).json()["dry_run"], true);
+    assert_eq!(delivered(&output), (vec![run("parser"), run("shell"), run("table")], vec![]));
+    let output = world.tell(&["pause", "--filter", &by_project, "--dry-run"]);
+    output.exits(0).says("would be paused");
     world.tell(&["approve", "--filter", &by_project]).exits(2).says("--yes");
     world.tell(&["approve", "--filter", "feature=nothing"]).exits(0).says("no run matches");
     world.tell(&["approve", "--filter", "colour=red"]).exits(2).says("label.NAME");
-    let said = world.tell(&["approve", "--filter", &by_project, "--limit", "1", "-o", "json"]);
-    assert_eq!(told(said.exits(0)), (vec![run("parser")], vec![]));
+    let output = world.tell(&["approve", "--filter", &by_project, "--limit", "1", "-o", "json"]);
+    assert_eq!(delivered(output.exits(0)), (vec![run("parser")], vec![]));
 
     let ids = world.project.place().join("ids");
     std::fs::write(&ids, format!("{}\tthe shell\n{}\nnobody/1\n", run("shell"), run("table")))
         .unwrap();
     let approve = ["approve", "-", "--yes", "-o", "json"];
-    let said = world.longhaul.feed(&approve, &ids);
-    assert_eq!(told(said.exits(5)), (vec![run("shell"), run("table")], vec!["nobody/1".into()]));
-    assert_eq!(said.json()["runs"][2]["result"], json!("unknown"));
+    let output = world.longhaul.feed(&approve, &ids);
+    assert_eq!(
+        delivered(output.exits(5)),
+        (vec![run("shell"), run("table")], vec!["nobody/1".into()])
+    );
+    assert_eq!(output.json()["runs"][2]["result"], json!("unknown"));
     world.run().exits(0);
     assert_eq!(world.project.landed("main").len(), 3);
 }

@@ -184,7 +184,7 @@ impl Tampered {
     }
 }
 
-/// No attacked feature passes, the honest ones do, and what was put back is told.
+/// No attacked feature passes, the honest ones do, and restored files are reported.
 fn none_passes(attacks: &[Attack], sandbox: Sandbox) {
     let tampered = Tampered::of(attacks, sandbox);
     tampered.world.run().exits(1);
@@ -239,7 +239,7 @@ fn what_is_not_its_own() {
         assert_ne!(tampered.loot("daemon"), "", "it ran");
         assert!(!tampered.is_running("d"), "{sandbox:?}");
         if sandbox == Sandbox::Off {
-            let why = tampered.world.call("why approval").exits(0).out.clone();
+            let why = tampered.world.call("why approval").exits(0).stdout.clone();
             for verb in ["approve", "pause", "cancel"] {
                 assert!(
                     why.contains(&format!("asked for `longhaul {verb}` and was refused")),

@@ -1,4 +1,4 @@
-//! A run is ended now: nothing of it goes on, its workflow is not asked, and its history still
+//! A run is terminated: nothing of it continues, its workflow is not called, and its history still
 //! replays.
 
 use std::sync::Arc;
@@ -59,14 +59,14 @@ fn terminate() -> MessageBody {
 }
 
 #[tokio::test]
-async fn what_is_under_way_is_ended_the_workflow_is_not_asked_and_the_parent_is_told() {
+async fn terminate_ends_activities_skips_the_workflow_and_notifies_the_parent() {
     let (memory, counts) = (MemoryStore::new(), Counts::default());
     let engine = engine(&memory, workflows(), &counts).await;
     engine.start(new_run("parent", "parent", "")).await.unwrap();
     until("it works", async || counts.of("work") == 1).await;
     assert!(engine.deliver(&id("child"), terminate()).await.unwrap());
-    let told = engine.outcome(&id("parent")).await.unwrap();
-    assert_eq!(told, Outcome::Completed(Payload::of("Cancelled")));
+    let notified = engine.outcome(&id("parent")).await.unwrap();
+    assert_eq!(notified, Outcome::Completed(Payload::of("Cancelled")));
     assert_eq!(shape(&memory, "child").await, ["RunStarted", "ActivityStarted", "RunTerminated"]);
     assert_eq!(counts.of("tidy up"), 0);
     let history = memory.read(&id("child"), 0).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_run_whose_code_has_diverged_can_be_ended() {
     second.deliver(&id("r"), terminate()).await.unwrap();
     until("it is over", async || shape(&memory, "r").await.ends_with(&["RunTerminated".into()]))
         .await;
-    until("nobody calls it stuck", async || second.stuck().is_empty()).await;
+    until("it is not shown as stuck", async || second.stuck().is_empty()).await;
     second.stop().await;
 }
 
@@ -153,8 +153,8 @@ async fn a_run_that_is_started_again_hears_nothing_of_what_ended_it() {
 #[tokio::test]
 async fn a_request_that_comes_while_a_run_gets_stuck_is_followed() {
     let memory = MemoryStore::new();
-    let (asked, told) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (reached, go_on) = (Arc::clone(&asked), Arc::clone(&told));
+    let (requested, notified) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (reached, go_on) = (Arc::clone(&requested), Arc::clone(&notified));
     let stuck = script(move |_, input| {
         let (reached, go_on) = (Arc::clone(&reached), Arc::clone(&go_on));
         Box::pin(async move {
@@ -166,9 +166,9 @@ async fn a_request_that_comes_while_a_run_gets_stuck_is_followed() {
     });
     let engine = engine(&memory, Workflows::new().with("stuck", stuck), &Counts::default()).await;
     engine.start(new_run("r", "stuck", "not a number")).await.unwrap();
-    asked.notified().await;
+    requested.notified().await;
     engine.deliver(&id("r"), terminate()).await.unwrap();
-    told.notify_one();
+    notified.notify_one();
     until("it is over", async || shape(&memory, "r").await == ["RunStarted", "RunTerminated"])
         .await;
     engine.stop().await;

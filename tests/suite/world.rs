@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{LazyLock, Mutex};
 
-use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::command::{Longhaul, Output, Running};
 use longhaul_tests::plain::Plain;
 use longhaul_tests::project::{Plan, Project, plain};
 use longhaul_tests::shape;
@@ -49,23 +49,23 @@ impl World {
         world
     }
 
-    pub(super) fn run(&self) -> Said {
+    pub(super) fn run(&self) -> Output {
         self.longhaul.call(&["run", &self.root])
     }
 
     pub(super) fn begin(&self) -> Running {
-        self.longhaul.begin(&["run", &self.root], &self.project.place().join("said"))
+        self.longhaul.begin(&["run", &self.root], &self.project.place().join("output"))
     }
 
     /// A command, its words parted by blanks; `.` stands for the project, `<project>` for its id,
     /// `<place>` for the folder of the test.
-    pub(super) fn call(&self, command: &str) -> Said {
+    pub(super) fn call(&self, command: &str) -> Output {
         self.call_with(&self.longhaul, command)
     }
 
     /// Features are looked for in the project; JSON is what its schema promises; nothing is
     /// coloured.
-    pub(super) fn call_with(&self, longhaul: &Longhaul, command: &str) -> Said {
+    pub(super) fn call_with(&self, longhaul: &Longhaul, command: &str) -> Output {
         let (id, place) = (id_of(&self.project), self.project.place());
         let word = |word: &str| match word {
             "." => self.root.clone(),
@@ -75,18 +75,18 @@ impl World {
         if IN_A_PROJECT.contains(&words[0].as_str()) {
             words.extend(["--dir".into(), self.root.clone()]);
         }
-        let said = longhaul.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let output = longhaul.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(
-            !said.out.contains('\x1b') && !said.talk.contains('\x1b'),
+            !output.stdout.contains('\x1b') && !output.stderr.contains('\x1b'),
             "longhaul {command}: colours in a pipe"
         );
         // The lines of a history are those of a history file.
         if command.contains("-o json")
             && !(command.starts_with("history") && command.contains("-o jsonl"))
         {
-            check_shapes(longhaul, command, &said);
+            check_shapes(longhaul, command, &output);
         }
-        said
+        output
     }
 
     pub(super) fn json(&self, command: &str) -> Value {
@@ -101,8 +101,8 @@ impl World {
     /// What a command gives, without what differs between two runs of the same project.
     #[track_caller]
     pub(super) fn plain(&self, command: &str) -> String {
-        let said = self.call(command);
-        self.without_differences(&said.exits(0).out)
+        let output = self.call(command);
+        self.without_differences(&output.exits(0).stdout)
     }
 
     fn without_differences(&self, text: &str) -> String {
@@ -137,26 +137,26 @@ impl World {
     }
 
     fn part(&self, command: &str) -> String {
-        let (shown, said) = match command.strip_prefix("narrow ") {
+        let (shown, output) = match command.strip_prefix("narrow ") {
             Some(command) => (format!("COLUMNS={NARROW} longhaul {command}"), self.narrow(command)),
             None => (format!("longhaul {command}"), self.call(command)),
         };
-        let mut text = format!("$ {shown}\n{}", self.without_differences(&said.out));
-        if !said.talk.is_empty() {
-            text += &format!("--- besides\n{}", self.without_differences(&said.talk));
+        let mut text = format!("$ {shown}\n{}", self.without_differences(&output.stdout));
+        if !output.stderr.is_empty() {
+            text += &format!("--- besides\n{}", self.without_differences(&output.stderr));
         }
-        text + &format!("--- exit {}\n\n", said.code())
+        text + &format!("--- exit {}\n\n", output.code())
     }
 
     /// A command on a narrow terminal, whose data fits there.
     #[track_caller]
-    pub(super) fn narrow(&self, command: &str) -> Said {
-        let said =
+    pub(super) fn narrow(&self, command: &str) -> Output {
+        let output =
             self.call_with(&self.longhaul.clone().with("COLUMNS", &NARROW.to_string()), command);
         let long: Vec<&str> =
-            said.out.lines().filter(|line| line.chars().count() > NARROW).collect();
-        assert!(long.is_empty(), "{command}: {long:#?}\n{}", said.out);
-        said
+            output.stdout.lines().filter(|line| line.chars().count() > NARROW).collect();
+        assert!(long.is_empty(), "{command}: {long:#?}\n{}", output.stdout);
+        output
     }
 }
 
@@ -211,13 +211,14 @@ fn compare(name: &str, text: &str) {
 
 /// Each document says what it is, and fits the schema that the command has for it.
 #[track_caller]
-fn check_shapes(longhaul: &Longhaul, command: &str, said: &Said) {
+fn check_shapes(longhaul: &Longhaul, command: &str, output: &Output) {
     static SCHEMAS: LazyLock<Mutex<HashMap<String, Value>>> = LazyLock::new(Mutex::default);
-    let whole = serde_json::from_str(&said.out).map(|document| vec![document]);
-    let each = || said.out.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>();
+    let whole = serde_json::from_str(&output.stdout).map(|document| vec![document]);
+    let each =
+        || output.stdout.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>();
     for document in whole
         .or_else(|_| each())
-        .unwrap_or_else(|error| panic!("longhaul {command}: {error}\n{}", said.out))
+        .unwrap_or_else(|error| panic!("longhaul {command}: {error}\n{}", output.stdout))
     {
         let id = document["schema"]
             .as_str()

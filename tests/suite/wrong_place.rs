@@ -20,7 +20,7 @@ fn the_agent_of_init_is_one_text_and_what_follows_is_the_directory() {
     let made =
         world.longhaul.call(&["init", "--agent", "my-agent --print 'two words'", "--", &at("one")]);
     made.exits(0).says("next: add features");
-    assert!(!made.talk.contains("name your agent"), "{}", made.talk);
+    assert!(!made.stderr.contains("name your agent"), "{}", made.stderr);
     let settings = fs::read_to_string(place.join("one/longhaul.toml")).unwrap();
     assert!(settings.contains(r#"command = ["my-agent","--print","two words"]"#), "{settings}");
     world
@@ -72,11 +72,11 @@ fn a_directory_that_is_not_there_is_named() {
         "steer parser tabs --dir nodir",
         "pause --dir nodir",
     ] {
-        let said = world.longhaul.call(&command.split(' ').collect::<Vec<_>>());
+        let output = world.longhaul.call(&command.split(' ').collect::<Vec<_>>());
         assert!(
-            said.exits(2).says("there is no directory nodir").talk.lines().count() == 1,
+            output.exits(2).says("there is no directory nodir").stderr.lines().count() == 1,
             "{command}: {}",
-            said.talk
+            output.stderr
         );
     }
 }
@@ -97,7 +97,7 @@ fn branches_with_names_of_longhaul_are_refused_at_the_start() {
 }
 
 #[test]
-fn a_list_that_is_broken_is_said_to_be() {
+fn a_broken_list_is_reported() {
     let world = world();
     world.run().exits(0);
     let whole = world.project.read("feature_list.json");

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn owners_get_their_rights_back_and_nobody_else_gets_any() {
+    fn owners_get_their_rights_back_and_others_get_none() {
         let dir = tempfile::tempdir().unwrap();
         let (tree, outside) = (dir.path().join("tree"), dir.path().join("outside"));
         fs::create_dir_all(tree.join("cache")).unwrap();

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn integration_trees_are_told_from_those_of_features() {
+    fn integration_trees_are_distinguished_from_those_of_features() {
         for tree in [0, 1, 17] {
             assert_eq!(integration_of(&integration(tree)), Some(tree));
             assert!(FeatureId::new(integration(tree)).is_err());

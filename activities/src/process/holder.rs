@@ -6,7 +6,7 @@ use std::path::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
     /// No visible process.
-    Nobody,
+    None,
     /// This process.
     Process(u32),
     /// This system does not tell.
@@ -41,7 +41,7 @@ fn find(file: &Path, place: Option<&Path>) -> Holder {
     let mut processes = all_processes().into_iter().flatten().flatten();
     let holder = processes
         .find(|process| (has_open(process) || is_git_within(process)) && !is_ours(process.pid));
-    holder.map_or(Holder::Nobody, |process| Holder::Process(process.pid.cast_unsigned()))
+    holder.map_or(Holder::None, |process| Holder::Process(process.pid.cast_unsigned()))
 }
 
 #[cfg(target_os = "linux")]
@@ -66,7 +66,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("index.lock");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(holder_of(&file, Some(dir.path())), Holder::Nobody);
+        assert_eq!(holder_of(&file, Some(dir.path())), Holder::None);
         // A grandchild: direct children do not count.
         let script = format!("sleep 60 <'{}' & echo $!; wait", file.display());
         let mut child =
@@ -85,6 +85,6 @@ mod tests {
         )
         .unwrap();
         child.wait().unwrap();
-        assert_eq!(holder_of(&file, None), Holder::Nobody);
+        assert_eq!(holder_of(&file, None), Holder::None);
     }
 }

@@ -111,7 +111,7 @@ async fn notes_of_an_agent_cannot_pass_for_an_entry() {
 }
 
 #[tokio::test]
-async fn two_entries_of_one_second_are_both_told() {
+async fn two_entries_of_one_second_are_both_written() {
     let mut world = World::with_project().await;
     world.start(RUN).await;
     let now = world.now;

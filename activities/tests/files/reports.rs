@@ -31,7 +31,7 @@ fn check_all(world: &World) {
 }
 
 #[tokio::test]
-async fn a_feature_that_lands_is_told_in_every_file() {
+async fn a_landed_feature_is_in_every_report() {
     let mut world = World::with_project().await;
     story::record(&mut world).await;
     world.refresh_afresh().await.unwrap();
@@ -205,7 +205,7 @@ async fn a_run_that_is_cancelled_and_started_again_has_sessions_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_happens_to_the_whole_project_is_told_once() {
+async fn events_of_the_whole_project_are_reported_once() {
     let mut world = World::with_project().await;
     let halted = RequestedBy { by: "ann".into(), why: "lunch".into() };
     world
@@ -234,7 +234,7 @@ async fn what_happens_to_the_whole_project_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_feature_that_its_run_reports_as_blocked_is_told_once() {
+async fn a_feature_that_its_run_reports_as_blocked_is_reported_once() {
     let mut world = World::with_project().await;
     world.start(RUN).await;
     world.record(RUN, EventKind::RunFailed { failure: Failure::terminal("no agent") }).await;

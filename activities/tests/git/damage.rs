@@ -445,7 +445,7 @@ async fn a_missing_commit_of_the_history_is_named() {
     let first = world.at("main");
     world.write("more.txt", "more\n");
     world.commit("More");
-    assert_eq!(lost_objects(&world.root).await.unwrap(), [String::new(); 0]);
+    assert!(lost_objects(&world.root).await.unwrap().is_empty());
     let object = world.root.join(".git/objects").join(&first[..2]).join(&first[2..]);
     std::fs::remove_file(&object).unwrap();
     let failure = lost_objects(&world.root).await.unwrap_err();

@@ -114,7 +114,7 @@ async fn an_ignored_file_in_the_way_makes_the_work_wait() {
 }
 
 #[tokio::test]
-async fn a_changed_list_is_in_nobodys_way() {
+async fn a_changed_list_does_not_block_a_landing() {
     let world = World::new();
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
     let edited = LIST.replace("\"Cart\"", "\"A cart, rather\"");

@@ -46,7 +46,7 @@ async fn what_is_no_checkout_is_refused_with_advice() {
 }
 
 #[tokio::test]
-async fn an_unfinished_merge_and_a_detached_head_are_told() {
+async fn an_unfinished_merge_and_a_detached_head_are_reported() {
     let world = World::new();
     world.run(&["checkout", "--quiet", "--detach"]);
     let failure = branch_of(&world.root).await.unwrap_err();

@@ -134,7 +134,7 @@ async fn invalid_arguments_are_kept_and_do_not_spoil_the_next_request() {
 }
 
 #[tokio::test]
-async fn the_reasons_of_an_end_are_told_apart() {
+async fn the_reasons_of_an_end_are_distinguished() {
     let whole = "{\"command\":\"make\"}";
     let cut = Answer::text("I").and_call("shell", whole).and_call("shell", "{\"command\":\"ma");
     let cases = [
@@ -300,7 +300,7 @@ async fn a_failed_tool_is_marked() {
 }
 
 #[tokio::test]
-async fn without_a_key_a_server_of_ones_own_is_asked_without_one() {
+async fn a_local_server_needs_no_key() {
     let (world, seen) = watched(Options::default(), |_| Answer::text("Done."));
     let mut call = world.call(Protocol::Anthropic);
     call.key = None;

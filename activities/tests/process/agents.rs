@@ -74,7 +74,7 @@ async fn refused_writes_are_not_done_unless_something_changed() {
 }
 
 #[tokio::test]
-async fn the_version_is_asked_in_the_project() {
+async fn the_version_is_read_in_the_project_directory() {
     let world = World::with_git().await;
     let script = format!(r#"[ "$1" = --version ] && pwd >place; echo 7; {}"#, print(&[DONE]));
     let report = run(&world, &script).await.unwrap();

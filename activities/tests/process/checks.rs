@@ -77,7 +77,7 @@ async fn a_check_that_takes_too_long_has_failed() {
 }
 
 #[tokio::test]
-async fn a_check_is_told_what_it_checks() {
+async fn a_check_gets_its_feature_and_commit() {
     let world = World::with_git().await;
     let commit = world.git(&["rev-parse", "HEAD"]);
     let report =

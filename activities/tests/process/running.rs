@@ -17,7 +17,7 @@ async fn check_ending(script: &str, expected: &str) {
 }
 
 #[tokio::test]
-async fn the_ending_of_a_program_is_told() {
+async fn the_ending_of_a_program_is_reported() {
     check_ending("exit 0", "exit code 0").await;
     check_ending("exit 75", "exit code 75").await;
     check_ending("exit 127", "exit code 127").await;

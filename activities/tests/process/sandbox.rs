@@ -377,7 +377,7 @@ async fn a_daemon_dies_with_its_supervisor() {
 }
 
 #[tokio::test]
-async fn a_program_in_a_sandbox_is_asked_before_it_is_killed() {
+async fn a_program_in_a_sandbox_gets_sigterm_before_sigkill() {
     for level in levels() {
         let world = world();
         let script =

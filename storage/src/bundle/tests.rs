@@ -150,7 +150,7 @@ fn every_cut_and_every_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_name_their_line() {
     check_refused("", "it is empty");
     check_refused("PK\u{3}\u{4}", "not a `longhaul.export` file: it says `PK");
     check_refused(&GOLDEN.replacen("export/1", "export/2", 1), "read it with a newer longhaul");

@@ -33,7 +33,7 @@ impl Two {
     }
 
     fn why(&self, root: &str) -> String {
-        self.first.world.longhaul.call(&["why", "parser", "--dir", root]).out
+        self.first.world.longhaul.call(&["why", "parser", "--dir", root]).stdout
     }
 
     fn prompts(&self) -> usize {
@@ -50,15 +50,15 @@ fn a_rate_limit_of_one_session_holds_back_those_of_other_projects_and_after_a_re
     longhaul.call(&["run", "--once", &first]).exits(3);
     assert_eq!(two.prompts(), 1);
     fs::remove_file(two.first.file("limited")).unwrap();
-    let said = longhaul.call(&["run", "--once", "-o", "json", &second]);
-    let due = said.exits(3).json()["next_due"].clone();
+    let output = longhaul.call(&["run", "--once", "-o", "json", &second]);
+    let due = output.exits(3).json()["next_due"].clone();
     assert!(due.is_string(), "{due}");
     assert_eq!(two.prompts(), 1, "the second project starts no session");
     let why = two.why(&second);
     assert!(why.contains("the provider scripted accepts no session before"), "{why}");
-    let status = longhaul.call(&["status", &second]).out;
+    let status = longhaul.call(&["status", &second]).stdout;
     assert!(status.contains("the provider scripted accepts no session"), "{status}");
-    assert!(longhaul.call(&["replay", "--all"]).exits(0).out.contains("0 diverged"));
+    assert!(longhaul.call(&["replay", "--all"]).exits(0).stdout.contains("0 diverged"));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn projects_share_the_concurrent_sessions_of_a_provider() {
     fs::write(two.first.file("held"), "").unwrap();
     let [first, second] = two.roots();
     let longhaul = &two.first.world.longhaul;
-    let mut run = longhaul.begin(&["run", &first, &second], &two.second.place().join("said"));
+    let mut run = longhaul.begin(&["run", &first, &second], &two.second.place().join("output"));
     let waits = "It waits for its turn: providers.toml limits the requests to scripted";
     until("one project waits for the other", || {
         two.why(&first).contains(waits) || two.why(&second).contains(waits)
@@ -84,9 +84,9 @@ fn the_reported_tokens_of_a_session_hold_back_the_next_one_of_its_provider() {
     let two = Two::new("done", "tokens_per_minute = 30\n");
     let [first, second] = two.roots();
     let longhaul = &two.first.world.longhaul;
-    let said =
+    let output =
         longhaul.call(&["run", "--once", "--max-agents", "1", "-o", "json", &first, &second]);
-    let due = said.exits(3).json()["next_due"].clone();
+    let due = output.exits(3).json()["next_due"].clone();
     assert!(due.is_string(), "{due}");
     assert_eq!(two.prompts(), 1, "one session has taken more than 30 tokens");
     let limit = "providers.toml limits scripted to 30 tokens per minute";

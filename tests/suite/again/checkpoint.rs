@@ -83,9 +83,9 @@ fn what_each_step_can_be_taken_for_is_listed_and_holds() {
     let landed = rows.as_array().unwrap().iter().find(|row| row["step"] == "landed").unwrap();
     assert_eq!((&landed["fork"], &landed["rollback"]), (&json!(false), &json!(true)), "{rows:#}");
     let position = landed["position"].to_string();
-    let said = world.call(&["fork", &id, "--from", &position]).exits(2).clone();
-    said.says(&format!("cannot be forked after position {position}: the last is "));
-    said.says(" --to parser` goes back to where it landed");
+    let output = world.call(&["fork", &id, "--from", &position]).exits(2).clone();
+    output.says(&format!("cannot be forked after position {position}: the last is "));
+    output.says(" --to parser` goes back to where it landed");
     assert_eq!(world.histories().len(), 5, "nothing was begun");
     world.call(&["checkpoints", &id]).exits(0).says("rollback").says("fork");
 

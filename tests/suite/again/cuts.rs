@@ -58,7 +58,7 @@ fn a_cancelled_session_is_not_gone_on_from() {
 }
 
 #[test]
-fn a_note_is_heard_before_the_next_session() {
+fn a_note_is_read_before_the_next_session() {
     let (_, events) = history("feature-merge-conflict");
     for (last, expected) in
         [(5, 5), (7, 6), (10, 6), (14, 14), (15, 15), (19, 19), (27, 26), (30, 26), (51, 40)]

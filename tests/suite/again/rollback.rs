@@ -12,7 +12,7 @@ use super::world::World;
 const PLANS: [Plan; 3] =
     [plain("parser", &[], 1), plain("table", &["parser"], 1), plain("shell", &["table"], 1)];
 
-fn rollback(world: &World, to: &str) -> longhaul_tests::command::Said {
+fn rollback(world: &World, to: &str) -> longhaul_tests::command::Output {
     world.call(&["rollback", &world.root, "--to", to, "--reason", "it went wrong", "--yes"])
 }
 
@@ -173,8 +173,8 @@ fn a_terminated_project_responds_and_is_rolled_back() {
                 word => word.replace("<project>", &id),
             };
             let words: Vec<String> = verb.split(' ').map(word).collect();
-            let said = world.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            assert!(matches!(said.code(), 0..=3), "{verb}: {}\n{}", said.code(), said.talk);
+            let output = world.call(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            assert!(matches!(output.code(), 0..=3), "{verb}: {}\n{}", output.code(), output.stderr);
         }
         let block = ["feature", "block", "parser", "--why", "no", "--dir", &world.root];
         world.call(&block).exits(3).says("is closed").says("longhaul run");
@@ -215,13 +215,13 @@ fn a_rollback_does_not_wait_for_a_person() {
     let is_there = |file: &str| world.project.place().join(file).exists();
     until("the agent is at work", || is_there("ready"));
     let mut rollback = world.begin(&["rollback", &world.root, "--to", &first, "--yes"]);
-    until("the agent is told to end", || is_there("told"));
+    until("the agent gets SIGTERM", || is_there("told"));
     // The pause precedes the end of the agent, so the project does not take the end.
     world.call(&["pause", &world.root]).exits(0);
     std::fs::write(world.project.place().join("go"), "").unwrap();
     rollback.exits(3);
     run.exits(3);
-    assert!(rollback.said().contains("is paused: `longhaul resume"), "{}", rollback.said());
+    assert!(rollback.output().contains("is paused: `longhaul resume"), "{}", rollback.output());
     assert_eq!(world.longhaul.status(world.root.as_ref())["status"], "paused");
     world.call(&["resume", &world.root]).exits(0);
     world.project.write("plan/table", "steps=1 pause=0 habit=plain\n");
@@ -230,7 +230,7 @@ fn a_rollback_does_not_wait_for_a_person() {
 }
 
 #[test]
-fn a_rollback_that_is_killed_is_done_by_whoever_comes_next() {
+fn a_killed_rollback_is_finished_by_the_next_owner() {
     let world = World::new(&PLANS, 0.0, "");
     world.run().exits(0);
     let content = world.project.content("main");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use longhaul_engine::{Event, RunId, RunReader};
 use longhaul_storage::SledStore;
-use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::command::{Longhaul, Output, Running};
 use longhaul_tests::history::Histories;
 use longhaul_tests::project::{Plan, Project};
 use serde_json::Value;
@@ -26,18 +26,18 @@ impl World {
     }
 
     /// Runs the project to its end.
-    pub(super) fn run(&self) -> Said {
+    pub(super) fn run(&self) -> Output {
         self.longhaul.call(&["run", &self.root])
     }
 
     /// Runs a command.
-    pub(super) fn call(&self, command: &[&str]) -> Said {
+    pub(super) fn call(&self, command: &[&str]) -> Output {
         self.longhaul.call(command)
     }
 
     /// Starts a command in a process of its own.
     pub(super) fn begin(&self, command: &[&str]) -> Running {
-        self.longhaul.begin(command, &self.project.place().join("said"))
+        self.longhaul.begin(command, &self.project.place().join("output"))
     }
 
     /// The id of the n-th run of a feature.

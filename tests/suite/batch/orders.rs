@@ -15,16 +15,16 @@ fn a_cancelled_batch_ends_its_projects_and_begins_no_other() {
     world.projects.iter().for_each(|project| project.hold("parser"));
     let file = world
         .write("", |number| if number == 2 { "after = [\"p0\"]".into() } else { String::new() });
-    let mut run = world.longhaul.begin(&["batch", &file], &world.path("said"));
+    let mut run = world.longhaul.begin(&["batch", &file], &world.path("output"));
     for project in &world.projects[..2] {
         until("it is at work", || !project.marks().is_empty());
     }
 
-    let said = world.longhaul.call(&["cancel", "batch/nightly", "-o", "json"]).exits(0).json();
-    let told = said["runs"].as_array().cloned().unwrap_or_default();
+    let output = world.longhaul.call(&["cancel", "batch/nightly", "-o", "json"]).exits(0).json();
+    let told = output["runs"].as_array().cloned().unwrap_or_default();
     assert!(
         told.iter().all(|line| line["result"] == "delivered" && line["waits"] == false),
-        "{said:#}"
+        "{output:#}"
     );
     let kinds = |parts: usize| {
         let depth = |line: &&serde_json::Value| {
@@ -32,7 +32,7 @@ fn a_cancelled_batch_ends_its_projects_and_begins_no_other() {
         };
         told.iter().filter(depth).count()
     };
-    assert_eq!((kinds(1), kinds(2), kinds(3)), (2, 1, 2), "{said:#}");
+    assert_eq!((kinds(1), kinds(2), kinds(3)), (2, 1, 2), "{output:#}");
 
     run.exits(3);
     let overview = world.longhaul.call(&["status", "--all", "-o", "json"]).exits(0).json();
@@ -54,12 +54,12 @@ fn limits_of_a_command_that_joins_apply() {
     project.hold("a");
     project.hold("b");
     let root = project.root().to_string_lossy().into_owned();
-    let mut run = world.longhaul.begin(&["run", &root, "--max-agents", "1"], &world.path("said"));
+    let mut run = world.longhaul.begin(&["run", &root, "--max-agents", "1"], &world.path("output"));
     until("one agent is at work", || world.sessions() == 1);
     let mut more =
         world.longhaul.begin(&["run", &root, "--max-agents", "2"], &world.path("joined"));
     until("two agents are at work", || world.sessions() == 2);
-    assert!(more.said().contains("at most 2 agents at once"), "{}", more.said());
+    assert!(more.output().contains("at most 2 agents at once"), "{}", more.output());
     project.let_go("a");
     project.let_go("b");
     run.exits(0);
@@ -101,7 +101,7 @@ fn the_agents_of_all_projects_are_terminated_at_the_same_time() {
         } else {
             (vec!["run", first, second], vec!["terminate", first, second])
         };
-        let mut run = world.longhaul.begin(&begin, &world.path("said"));
+        let mut run = world.longhaul.begin(&begin, &world.path("output"));
         for number in 0..2 {
             until("it is at work", || shared.join(format!("began-{number}")).exists());
         }

@@ -31,10 +31,11 @@ fn labels_reach_the_runs_of_a_project_that_has_run_before() {
     let file = world.write("", |_| "labels = { team = \"web\" }".into());
     world.batch(&file, &[]).exits(0);
     let with = |label: &str| {
-        let said =
+        let output =
             world.longhaul.call(&["list", "--label", label, "--kind", "feature", "-o", "ids"]);
-        said.exits(0)
-            .out
+        output
+            .exits(0)
+            .stdout
             .lines()
             .map(|run| run.split('/').nth(1).unwrap_or_default().to_owned())
             .collect::<Vec<_>>()

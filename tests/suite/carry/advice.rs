@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use longhaul_tests::command::Said;
+use longhaul_tests::command::Output;
 
 use super::hurt::copy;
 use super::pages::with_damaged_page;
@@ -15,8 +15,8 @@ use super::world::{World, longhaul};
 const OF_A_LOG: [&str; 6] = ["check", "export", "restore", "list", "doctor", "backup"];
 
 /// The commands about a log that a text names.
-fn advice(said: &Said) -> Vec<String> {
-    let text = format!("{}\n{}", said.out, said.talk);
+fn advice(output: &Output) -> Vec<String> {
+    let text = format!("{}\n{}", output.stdout, output.stderr);
     let is_of_a_log = |text: &&str| {
         let mut words = text.split_whitespace();
         words.next() == Some("longhaul")
@@ -60,22 +60,22 @@ impl Walk {
         if args == ["restore"] {
             args.extend([file.as_str(), "--data-dir", &new]);
         }
-        let said = longhaul(&here).call(&args);
+        let output = longhaul(&here).call(&args);
         self.done.push(command.to_owned());
         let whole = if args[0] == "restore" { &other } else { &here };
         // What does not need the damaged part may succeed as well.
         let is_whole = || whole.exists() && longhaul(whole).call(&["check"]).code() == 0;
-        if said.code() == 0 && !["check", "restore"].contains(&args[0]) || is_whole() {
+        if output.code() == 0 && !["check", "restore"].contains(&args[0]) || is_whole() {
             return;
         }
-        let next = advice(&said);
-        assert!(!next.is_empty(), "{path:?} leads nowhere: {}\n{}", said.out, said.talk);
+        let next = advice(&output);
+        assert!(!next.is_empty(), "{path:?} leads nowhere: {}\n{}", output.stdout, output.stderr);
         for command in next {
             assert!(
                 !path.contains(&command),
                 "{path:?} leads back to `{command}`: {}\n{}",
-                said.out,
-                said.talk
+                output.stdout,
+                output.stderr
             );
             self.follow(&here, &command, &path);
         }

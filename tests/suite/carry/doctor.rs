@@ -28,8 +28,9 @@ fn about(report: &Value, subject: &str) -> Vec<(String, String)> {
 #[test]
 fn a_healthy_place_is_fine() {
     let world = World::finished();
-    let said = world.longhaul.call(&["doctor", &world.root]);
-    said.exits(0)
+    let output = world.longhaul.call(&["doctor", &world.root]);
+    output
+        .exits(0)
         .says("0 problems, 0 warnings")
         .says("`./agent.sh` is there")
         .says("is yours alone");
@@ -63,12 +64,13 @@ fn what_a_killed_owner_left_is_found_and_put_right() {
         .unwrap();
     let left = RefCell::new(scopeguard(left));
 
-    let said = world.longhaul.call(&["doctor", &world.root]);
-    said.exits(0)
+    let output = world.longhaul.call(&["doctor", &world.root]);
+    output
+        .exits(0)
         .says("owner.sock was left by an owner that was killed")
         .says("chmod 700")
         .says("`sleep 600`");
-    said.says("parser.lock is ").says("index.lock is ").says("--fix");
+    output.says("parser.lock is ").says("index.lock is ").says("--fix");
     let fixed =
         world.longhaul.call(&["doctor", &world.root, "--fix", "-o", "json"]).exits(0).json();
     for subject in ["data directory", "socket", "process"] {
@@ -76,7 +78,7 @@ fn what_a_killed_owner_left_is_found_and_put_right() {
     }
     until("it is ended", || left.borrow_mut().0.try_wait().unwrap().is_some());
     assert!(!home.join("owner.sock").exists() && !lock.exists());
-    assert!(!own.exists(), "it is old, and it can be seen that nobody holds it");
+    assert!(!own.exists(), "it is old, and no process holds it");
     assert_eq!(fs::metadata(home).unwrap().permissions().mode() & 0o777, 0o700);
     let again = world.longhaul.call(&["doctor", &world.root, "-o", "json"]).exits(0).json();
     let bad =
@@ -160,6 +162,6 @@ fn begin_a_run_that_cannot_go_on(world: &World) {
 fn a_run_that_cannot_go_on_is_a_problem() {
     let world = World::finished();
     begin_a_run_that_cannot_go_on(&world);
-    let said = world.longhaul.call(&["doctor", &world.root]);
-    said.exits(1).says("/lost/1 cannot go on: diverged at position 1").says("longhaul terminate");
+    let output = world.longhaul.call(&["doctor", &world.root]);
+    output.exits(1).says("/lost/1 cannot go on: diverged at position 1").says("longhaul terminate");
 }

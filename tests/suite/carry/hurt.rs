@@ -83,8 +83,8 @@ fn a_log_in_use_is_mended_while_a_project_is_worked_on() {
         .unwrap()
         .path();
     for verb in ["import", "replay"] {
-        let said = world.longhaul.call(&[verb, &moved.to_string_lossy()]);
-        said.exits(4).says("moved out of a damaged log").says("from a backup");
+        let output = world.longhaul.call(&[verb, &moved.to_string_lossy()]);
+        output.exits(4).says("moved out of a damaged log").says("from a backup");
     }
     world.longhaul.call(&["check"]).exits(0).says("no damage found");
     world.longhaul.call(&["import", &file]).exits(0).says("1 run imported");
@@ -99,8 +99,9 @@ fn a_lost_payload_is_named_and_the_rest_goes_on() {
     let world = World::finished();
     let file = hurt(&world);
 
-    let said = world.longhaul.call(&["check"]);
-    said.exits(4)
+    let output = world.longhaul.call(&["check"]);
+    output
+        .exits(4)
         .says("event 0 of run large/1: its blob")
         .says("the file is missing")
         .says("move the run into a file");
@@ -125,7 +126,7 @@ fn a_lost_payload_is_named_and_the_rest_goes_on() {
 #[test]
 fn a_hurt_log_never_passes_for_whole_and_nothing_panics() {
     let world = World::finished();
-    let healthy = world.longhaul.call(&["check"]).exits(0).out.clone();
+    let healthy = world.longhaul.call(&["check"]).exits(0).stdout.clone();
     let whole = fs::read(world.longhaul.home().join("log/db")).unwrap();
     let used = whole.iter().rposition(|byte| *byte != 0).unwrap_or(0);
     let mut refused = 0;
@@ -143,19 +144,19 @@ fn a_hurt_log_never_passes_for_whole_and_nothing_panics() {
         for command in
             [&["check"][..], &["replay", "--all"], &["doctor", "/"], &["check", "--repair"]]
         {
-            let said = longhaul.call(command);
+            let output = longhaul.call(command);
             assert!(
-                !said.talk.contains("panicked at") && !said.talk.contains("backtrace"),
+                !output.stderr.contains("panicked at") && !output.stderr.contains("backtrace"),
                 "{command:?}: {}",
-                said.talk
+                output.stderr
             );
-            let passes = said.out.ends_with("whole\n");
+            let passes = output.stdout.ends_with("whole\n");
             assert!(
-                !passes || said.out == healthy,
+                !passes || output.stdout == healthy,
                 "round {round}: what was lost passes for whole: {}",
-                said.out
+                output.stdout
             );
-            refused += usize::from(said.talk.contains("restore it from a backup"));
+            refused += usize::from(output.stderr.contains("restore it from a backup"));
         }
     }
     assert!(refused > 0, "no damage was noticed at all");

@@ -62,15 +62,20 @@ fn what_can_be_read_around_a_damaged_page_is_saved() {
     let world = World::finished();
     let hurt = with_damaged_page(&world);
     let db = hurt.home().join("log/db");
-    let said = hurt.call(&["check"]);
-    said.exits(4)
+    let output = hurt.call(&["check"]);
+    output
+        .exits(4)
         .says(&format!("page of {}", db.display()))
         .says("is damaged")
         .says("longhaul restore");
-    assert!(!said.talk.contains("panicked at"), "{}", said.talk);
+    assert!(!output.stderr.contains("panicked at"), "{}", output.stderr);
     let file = world.text("rest.jsonl");
-    let said = hurt.call(&["export", "--all", "-O", &file]);
-    said.exits(4).says("cannot be read from").says("is left out").says("this is what can be read");
+    let output = hurt.call(&["export", "--all", "-O", &file]);
+    output
+        .exits(4)
+        .says("cannot be read from")
+        .says("is left out")
+        .says("this is what can be read");
     let saved = longhaul(world.path("saved"));
     saved.call(&["import", &file]).exits(0);
     saved.call(&["check"]).exits(0).says("no damage found");
@@ -81,13 +86,14 @@ fn what_can_be_read_around_a_damaged_page_is_saved() {
         .says("cannot be read from")
         .says("longhaul check --repair");
 
-    let said = hurt.call(&["check", "--repair"]);
-    said.exits(0)
+    let output = hurt.call(&["check", "--repair"]);
+    output
+        .exits(0)
         .says("done: build a new log from the readable part")
         .says("the damaged log is kept as");
     hurt.call(&["check"]).exits(0).says("no damage found");
-    let after = hurt.call(&["list", "-o", "ids", "--limit", "1000"]).exits(0).out.clone();
-    let before = saved.call(&["list", "-o", "ids", "--limit", "1000"]).exits(0).out.clone();
+    let after = hurt.call(&["list", "-o", "ids", "--limit", "1000"]).exits(0).stdout.clone();
+    let before = saved.call(&["list", "-o", "ids", "--limit", "1000"]).exits(0).stdout.clone();
     let is_there = |run: &str| after.lines().any(|line| line == run);
     assert!(before.lines().all(is_there), "what could be exported is there: {before}\n{after}");
 }
@@ -108,15 +114,15 @@ fn a_log_that_was_cut_says_so_in_one_line() {
 
 fn says_one_line(home: &Path) {
     for command in [&["list"][..], &["export", "--all"]] {
-        let said = longhaul(home).call(command);
-        let shown: Vec<&str> = said.talk.lines().collect();
+        let output = longhaul(home).call(command);
+        let shown: Vec<&str> = output.stderr.lines().collect();
         assert!(
-            !said.talk.contains("panicked") && !said.talk.contains("backtrace"),
+            !output.stderr.contains("panicked") && !output.stderr.contains("backtrace"),
             "{command:?}: {}",
-            said.talk
+            output.stderr
         );
-        said.exits(4).says("restore it from a backup").says(&home.display().to_string());
-        assert_eq!(shown.len(), 1, "{command:?}: {}", said.talk);
+        output.exits(4).says("restore it from a backup").says(&home.display().to_string());
+        assert_eq!(shown.len(), 1, "{command:?}: {}", output.stderr);
     }
 }
 

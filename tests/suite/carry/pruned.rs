@@ -6,14 +6,14 @@ use longhaul_tests::project::{Habit, Plan, plain};
 use super::world::World;
 
 #[test]
-fn who_needs_a_history_is_told_that_it_was_pruned() {
+fn commands_that_need_a_pruned_history_name_the_reason() {
     let never = Plan { id: "parser", needs: &[], steps: 1, habit: Habit::Never };
     let mut world = World::new(&[never, plain("table", &[], 1)], 0.0);
     world.longhaul.call(&["run", &world.root]).exits(1);
     world.id = world.project.git(&["config", "longhaul.id"]);
     let run = format!("{}/parser/1", world.id);
-    let said = world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]);
-    said.exits(0).says("8 runs pruned").says("the log itself took");
+    let output = world.longhaul.call(&["prune", "--older-than", "0s", "--yes"]);
+    output.exits(0).says("8 runs pruned").says("the log itself took");
     let verbs: [&[&str]; 9] = [
         &["fork", "_", "--from", "start"],
         &["fork", "_", "--from", "session:1"],
@@ -30,8 +30,8 @@ fn who_needs_a_history_is_told_that_it_was_pruned() {
             let mut args: Vec<&str> =
                 verb.iter().map(|word| if *word == "_" { name } else { word }).collect();
             args.extend(["--dir", &world.root]);
-            let said = world.longhaul.call(&args);
-            said.exits(2).says(&format!("run {run} was pruned on ")).says("its history is gone");
+            let output = world.longhaul.call(&args);
+            output.exits(2).says(&format!("run {run} was pruned on ")).says("its history is gone");
         }
     }
     world
@@ -63,13 +63,13 @@ fn pruning_a_log_in_use_says_when_the_space_comes_back() {
     let file = world.longhaul.home().join("log/db");
     let inode = || std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(&file).unwrap());
     let before = inode();
-    let said = world
+    let output = world
         .longhaul
         .call(&["prune", "--older-than", "0s", "--yes", "-o", "json"])
         .exits(0)
         .clone();
-    assert_eq!(said.json()["shrinks_later"], true);
-    said.says("the log itself gets smaller when it is opened next");
+    assert_eq!(output.json()["shrinks_later"], true);
+    output.says("the log itself gets smaller when it is opened next");
     world.project.let_go("held");
     run.exits(0);
     world.longhaul.call(&["list"]).exits(0);

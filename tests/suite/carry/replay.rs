@@ -40,9 +40,9 @@ fn changed(name: &str, from: &str, to: &str) -> RunRecord {
 #[test]
 fn files_are_replayed_where_there_is_nothing_else() {
     let (folder, machine) = empty_machine();
-    let said = machine.call(&["replay", &histories()]);
+    let output = machine.call(&["replay", &histories()]);
     let stories = std::fs::read_dir(histories()).unwrap().count();
-    assert_eq!(last_line(said.exits(0)), format!("{stories} runs: {stories} same, 0 diverged"));
+    assert_eq!(last_line(output.exits(0)), format!("{stories} runs: {stories} same, 0 diverged"));
     machine.call(&["replay", &story("feature-blocked")]).exits(0).says("1 run: 1 same");
     machine
         .feed(&["replay", "-"], story("feature-tampers").as_ref())
@@ -74,12 +74,13 @@ fn a_changed_file_diverges_and_both_sides_are_shown() {
     let file = folder.path().join("changed.jsonl");
     std::fs::write(&file, writer.finish().unwrap()).unwrap();
     let file = file.to_string_lossy();
-    let said = machine.call(&["replay", &file]);
-    said.exits(1)
+    let output = machine.call(&["replay", &file]);
+    output
+        .exits(1)
         .says("diverged  at event 15")
         .says("recorded   call stamp {")
         .says("asked now  call seal {");
-    assert_eq!(last_line(&said), "2 runs: 1 same, 1 diverged");
+    assert_eq!(last_line(&output), "2 runs: 1 same, 1 diverged");
     let report = machine.call(&["replay", &file, "-o", "json"]).exits(1).json();
     assert_eq!((&report["schema"], &report["diverged"]), (&"longhaul.replay/1".into(), &1.into()));
     let line = &report["runs"][1];

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::command::{Longhaul, Output, Running};
 use longhaul_tests::project::{Plan, Project, plain};
 
 /// A project, the command, and a folder of its own.
@@ -33,7 +33,7 @@ impl World {
 
     /// Starts `longhaul run` in a process of its own, and waits until the agent works on a feature.
     pub(super) fn at_work(&mut self, feature: &str) -> Running {
-        let run = self.longhaul.begin(&["run", &self.root], &self.project.place().join("said"));
+        let run = self.longhaul.begin(&["run", &self.root], &self.project.place().join("output"));
         self.project.until_at_work(feature);
         self.id = self.project.git(&["config", "longhaul.id"]);
         run
@@ -67,6 +67,6 @@ pub(super) fn longhaul(home: impl Into<PathBuf>) -> Longhaul {
 }
 
 /// The last line of what a command gave.
-pub(super) fn last_line(said: &Said) -> &str {
-    said.out.lines().last().unwrap_or_default()
+pub(super) fn last_line(output: &Output) -> &str {
+    output.stdout.lines().last().unwrap_or_default()
 }

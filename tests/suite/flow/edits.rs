@@ -133,7 +133,7 @@ async fn checks_that_are_edited_in_a_session_are_those_that_decide() {
     let engine = world.begin().await;
     world.until_begun("run_session login", 1).await;
     world.edit(&engine, vec![feature("login", "has more")]).await;
-    until("its run was told", async || {
+    until("its run was notified", async || {
         !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
     })
     .await;
@@ -153,7 +153,7 @@ async fn a_check_that_is_corrected_before_it_has_failed_costs_no_session() {
         let engine = world.begin().await;
         world.until_begun(step, 1).await;
         world.edit(&engine, vec![feature("login", "true")]).await;
-        until("its run was told", async || {
+        until("its run was notified", async || {
             !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
         })
         .await;
@@ -164,7 +164,7 @@ async fn a_check_that_is_corrected_before_it_has_failed_costs_no_session() {
     }
 }
 
-/// The edit is in the list, and nothing has told the project of it.
+/// The edit is in the list, and the project was not notified.
 #[tokio::test]
 async fn an_edit_of_the_last_moment_decides() {
     for step in ["run_checks login", "run_checks login merged", "land "] {
@@ -212,7 +212,7 @@ async fn a_pass_of_other_checks_than_the_list_has_is_a_claim() {
     let engine = world.begin().await;
     world.until_begun("land ", 1).await;
     world.edit(&engine, vec![feature("login", "has more")]).await;
-    until("its run was told", async || {
+    until("its run was notified", async || {
         !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
     })
     .await;
@@ -238,7 +238,7 @@ async fn gates_that_are_added_while_a_feature_lands_run_before_it_passes() {
     world.state().gates =
         vec![Check { name: "lint".into(), run: "has tidy".into(), ..Check::default() }];
     world.tell(&engine, signal::RELOAD, Payload::of(&"edit")).await;
-    until("its run was told", async || {
+    until("its run was notified", async || {
         !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
     })
     .await;
@@ -269,7 +269,7 @@ async fn gates_that_are_added_after_features_passed_are_checked_once_on_the_targ
     assert!(world.view("login").await.unwrap().passes);
     // Edited again meanwhile, they are judged by the same feature.
     world.edit_gates(&engine, gate("has neat")).await;
-    until("its run was told", async || {
+    until("its run was notified", async || {
         !world.memory.mailbox(&id("p/shop/3")).await.unwrap().is_empty()
     })
     .await;

@@ -91,7 +91,7 @@ async fn a_feature_whose_resolution_does_not_merge_either_goes_before_those_that
 }
 
 #[tokio::test]
-async fn a_paused_feature_keeps_nobody_from_repairing_the_baseline() {
+async fn a_paused_feature_does_not_block_the_baseline_repair() {
     let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
     world.state().baseline =
         vec![Check { name: "builds".into(), run: "has base".into(), ..Check::default() }];

@@ -1,4 +1,4 @@
-//! The merge queue: whoever holds it up, the others merge, one at a time and each in a tree of its
+//! The merge queue: if one feature holds it up, the others merge, one at a time and each in a tree of its
 //! own.
 
 use longhaul_engine::{Payload, RunId, RunReader, Status};
@@ -58,7 +58,7 @@ async fn a_feature_that_is_removed_and_restored_while_it_queues_merges() {
 }
 
 #[tokio::test]
-async fn a_paused_run_that_has_the_turn_holds_up_nobody_and_lands_when_it_goes_on() {
+async fn a_paused_run_with_the_merge_lease_blocks_no_other_and_lands_after_resume() {
     let world = two();
     world.hold("run_checks login merged");
     world.hold("run_session shop");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use longhaul_tests::command::{Longhaul, Running, Said};
+use longhaul_tests::command::{Longhaul, Output, Running};
 use longhaul_tests::project::{Plan, Project, plain};
 use longhaul_tests::wait::until;
 use serde_json::{Value, json};
@@ -24,16 +24,16 @@ impl World {
         Self { project, longhaul, root }
     }
 
-    fn run(&self) -> Said {
+    fn run(&self) -> Output {
         self.longhaul.call(&["run", &self.root])
     }
 
     fn begin(&self) -> Running {
-        self.longhaul.begin(&["run", &self.root], &self.project.place().join("said"))
+        self.longhaul.begin(&["run", &self.root], &self.project.place().join("output"))
     }
 
     /// A verb that takes features of the project.
-    fn tell(&self, words: &[&str]) -> Said {
+    fn tell(&self, words: &[&str]) -> Output {
         self.longhaul.call(&[words, &["--dir", &self.root]].concat())
     }
 
@@ -213,7 +213,7 @@ fn a_signal_that_its_run_could_not_read_is_refused() {
 }
 
 #[test]
-fn a_paused_feature_that_has_the_turn_to_merge_holds_up_nobody() {
+fn a_paused_feature_with_the_merge_lease_blocks_no_other() {
     let world = World::new(&[plain("parser", &[], 1), plain("table", &[], 1)]);
     let place = world.project.place();
     let (hold, merging) = (place.join("hold-merge"), place.join("merging"));

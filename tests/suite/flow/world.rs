@@ -200,7 +200,7 @@ impl World {
         engine.deliver(&id(run), order).await.unwrap();
     }
 
-    /// Holds an activity of a feature; with `!` also after it was told to end.
+    /// Holds an activity of a feature; with `!` also after the request to end.
     pub(super) fn hold(&self, what: &str) {
         self.held
             .send_modify(|held| assert!(held.insert(what.to_owned()), "{what} is not held yet"));

@@ -256,7 +256,7 @@ async fn a_feature_that_is_paused_when_it_is_to_probe_leaves_that_to_another() {
 }
 
 #[tokio::test]
-async fn a_feature_that_is_paused_is_not_asked_to_probe() {
+async fn a_paused_feature_does_not_probe() {
     let shop = Shop::open(&DOWN[..2]).await;
     let mut sessions = shop.all_wait(2).await;
     let of_basket = shop.sessions("basket").await;
@@ -266,7 +266,7 @@ async fn a_feature_that_is_paused_is_not_asked_to_probe() {
         .await
         .unwrap();
     shop.engine.signal(&id(PROJECT), signal::HELD, Payload::of(&runs)).await.unwrap();
-    // Whoever waits longer would be the first to probe, so the second probe is the paused one's at
+    // The feature that waits longer would be the first to probe, so the second probe is the paused one's at
     // the latest.
     for next in [60, 120] {
         shop.let_probe().await;

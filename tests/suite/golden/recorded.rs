@@ -31,7 +31,7 @@ enum Then {
     Nothing,
     /// The run of the feature is cancelled in its session.
     Cancelled,
-    /// Somebody says something in the last session that it may have.
+    /// A person sends a note in the last session that it may have.
     Told,
     /// An hour passes.
     AnHour,

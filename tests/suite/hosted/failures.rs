@@ -24,7 +24,11 @@ fn passes(settings: &str, script: impl Fn(&Request) -> Reply + Send + Sync + 'st
     hosted.world.run().exits(0).says("1 of 1 features pass");
     assert_eq!(hosted.server.repeated(), Vec::<String>::new());
     let history = hosted.world.call(&format!("history {}/parser/1", hosted.id()));
-    assert_eq!(history.exits(0).out.matches("session 1 (start) begins").count(), 1, "one session");
+    assert_eq!(
+        history.exits(0).stdout.matches("session 1 (start) begins").count(),
+        1,
+        "one session"
+    );
     hosted.world.call("replay --all").exits(0).says("0 diverged");
     hosted
 }
@@ -56,7 +60,7 @@ fn a_refused_key_needs_a_person_and_costs_nothing() {
     );
     let mut run = hosted.world.begin();
     longhaul_tests::wait::until("the project waits for a person", || {
-        hosted.world.call("why parser").out.contains("refuses the key")
+        hosted.world.call("why parser").stdout.contains("refuses the key")
     });
     run.terminate();
     run.wait_for(longhaul_tests::wait::PATIENCE);

@@ -234,7 +234,7 @@ fn full_window_in_an_edit() -> Row {
     let content = hosted.world.project.git(&["show", "main:parser.txt"]);
     assert_eq!(content, "a finished\nb finished\nc finished");
     let history = hosted.world.call(&format!("history {}/parser/1", hosted.id()));
-    assert_eq!(history.exits(0).out.matches("handoff_prepared").count(), 1);
+    assert_eq!(history.exits(0).stdout.matches("handoff_prepared").count(), 1);
     let result = "passed; one summary, one handoff, every edit once";
     Row::of(&hosted, "full window in mid-edit", &["parser"], result)
 }
@@ -263,7 +263,7 @@ fn hangs() -> Row {
     hosted.world.run().exits(0).says("1 of 1 features pass");
     assert_eq!(hosted.world.longhaul.left_over(), Vec::<String>::new());
     let history =
-        hosted.world.call(&format!("history {}/parser/1/1", hosted.id())).exits(0).out.clone();
+        hosted.world.call(&format!("history {}/parser/1/1", hosted.id())).exits(0).stdout.clone();
     assert_eq!(history.matches("scripted answered").count(), 4, "{history}");
     Row::of(&hosted, "hanging tool, killed", &["parser"], "passed; no process is left")
 }

@@ -69,7 +69,7 @@ fn the_agent_calls_tools_of_a_server_over_http() {
     assert_eq!(hosted.world.project.git(&["show", "main:parser.txt"]), "finished");
     assert_eq!(server.refused(), 0);
     let history = hosted.world.call(&format!("history {}/parser/1/1 -o json", hosted.id()));
-    assert!(!history.out.contains(KEY), "{}", history.out);
+    assert!(!history.stdout.contains(KEY), "{}", history.stdout);
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn a_server_over_http_that_refuses_or_is_away_costs_nothing() {
         let hosted = Hosted::new(&PLANS[..1], &settings, Options::default(), |_| finish());
         let mut run = hosted.world.begin();
         until(&format!("{reason} is shown"), || {
-            hosted.world.call("why parser").out.contains(reason)
+            hosted.world.call("why parser").stdout.contains(reason)
         });
         run.terminate();
         run.wait_for(longhaul_tests::wait::PATIENCE);
@@ -138,7 +138,7 @@ fn a_missing_or_broken_server_is_found_before_the_first_call() {
     let hosted = Hosted::new(&PLANS[..1], &broken, Options::default(), |_| finish());
     let mut run = hosted.world.begin();
     until("the reason is shown", || {
-        hosted.world.call("why parser").out.contains("the MCP server `files`")
+        hosted.world.call("why parser").stdout.contains("the MCP server `files`")
     });
     run.terminate();
     run.wait_for(longhaul_tests::wait::PATIENCE);

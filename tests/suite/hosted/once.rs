@@ -11,8 +11,8 @@ fn once_ends_at_a_wait_and_tells_when_the_work_continues() {
     let limited = || Fault::RateLimited(Some(3600)).into();
     let hosted = Hosted::new(&PLANS, "", Options::default(), failing(&[2], limited));
     let root = hosted.world.project.root();
-    let said = hosted.world.call(&format!("run --once -o json {}", root.display()));
-    let document = said.exits(3).json();
+    let output = hosted.world.call(&format!("run --once -o json {}", root.display()));
+    let document = output.exits(3).json();
     assert_eq!(document["is_unsettled"], true);
     let due: DateTime<Utc> = document["next_due"].as_str().unwrap().parse().unwrap();
     let wait = due - Utc::now();
@@ -26,8 +26,8 @@ fn once_ends_at_a_wait_and_tells_when_the_work_continues() {
 fn once_ends_as_run_does_when_all_is_done() {
     let hosted = Hosted::new(&PLANS, "", Options::default(), works);
     let root = hosted.world.project.root();
-    let said = hosted.world.call(&format!("run --once {}", root.display()));
-    said.exits(0).says("2 of 2 features pass");
+    let output = hosted.world.call(&format!("run --once {}", root.display()));
+    output.exits(0).says("2 of 2 features pass");
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Two {
 
     /// Why the feature of a project waits.
     fn why(&self, root: &str) -> String {
-        self.longhaul().call(&["why", "parser", "--dir", root]).out
+        self.longhaul().call(&["why", "parser", "--dir", root]).stdout
     }
 }
 
@@ -55,14 +55,14 @@ impl Two {
 fn two_projects_share_the_requests_of_a_minute() {
     let two = Two::new("requests_per_minute = 3\n", works);
     let [first, second] = two.roots();
-    let said = two.longhaul().call(&["run", "--once", "-o", "json", &first, &second]);
-    let document = said.exits(3).json();
+    let output = two.longhaul().call(&["run", "--once", "-o", "json", &first, &second]);
+    let document = output.exits(3).json();
     assert_eq!(two.server().records().len(), 3, "three requests in all");
     let due: DateTime<Utc> = document["next_due"].as_str().unwrap().parse().unwrap();
     assert!(due - Utc::now() <= TimeDelta::minutes(1), "{due}");
     let why = two.why(&first) + &two.why(&second);
     assert!(why.contains("providers.toml limits scripted to 3 requests per minute"), "{why}");
-    assert!(two.longhaul().call(&["replay", "--all"]).exits(0).out.contains("0 diverged"));
+    assert!(two.longhaul().call(&["replay", "--all"]).exits(0).stdout.contains("0 diverged"));
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn two_projects_share_the_concurrent_requests() {
     };
     let two = Two::new("concurrent = 1\n", script);
     let [first, second] = two.roots();
-    let said = two.second.place().join("said");
-    let mut run = two.longhaul().begin(&["run", &first, &second], &said);
+    let output = two.second.place().join("output");
+    let mut run = two.longhaul().begin(&["run", &first, &second], &output);
     assert!(two.server().wait_for(PATIENCE, |records| !records.is_empty()));
     let waits = "It waits for its turn: providers.toml limits the requests to scripted";
     until("the other project waits for its turn", || {

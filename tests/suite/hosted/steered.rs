@@ -143,7 +143,7 @@ fn a_question_waits_for_a_person_across_a_restart() {
     let session = format!("{}/parser/1/1", hosted.id());
     until("the question is asked", || {
         let history = hosted.world.call(&format!("history {session} -o json"));
-        history.out.contains("Red or blue?") && history.out.contains("MessageAwaited")
+        history.stdout.contains("Red or blue?") && history.stdout.contains("MessageAwaited")
     });
     assert!(run.kill());
     hosted.world.call(&format!("signal {session} answer \"blue\"")).exits(0);

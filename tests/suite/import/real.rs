@@ -87,15 +87,16 @@ fn long_output_takes_a_screen() {
     };
     let entries: Vec<String> = (0..300).map(entry).collect();
     let text = format!("[{}]", entries.join(","));
-    let said = world.import(&text, &["--dry-run"]);
-    said.exits(0).says("more (--all names all)");
-    assert!(said.out.lines().count() <= 40, "{}", said.out);
-    let all = world.import(&text, &["--all"]).exits(0).out.clone();
+    let output = world.import(&text, &["--dry-run"]);
+    output.exits(0).says("more (--all names all)");
+    assert!(output.stdout.lines().count() <= 40, "{}", output.stdout);
+    let all = world.import(&text, &["--all"]).exits(0).stdout.clone();
     assert!(all.lines().count() > 300, "{all}");
-    let list = world.longhaul.call(&["feature", "list", &world.root]).exits(0).out.clone();
+    let list = world.longhaul.call(&["feature", "list", &world.root]).exits(0).stdout.clone();
     assert!(list.lines().count() <= 40, "{list}");
     assert!(list.ends_with("more; --all shows all 300\n"), "{list}");
-    let list = world.longhaul.call(&["feature", "list", &world.root, "--all"]).exits(0).out.clone();
+    let list =
+        world.longhaul.call(&["feature", "list", &world.root, "--all"]).exits(0).stdout.clone();
     assert_eq!(list.lines().count(), 301, "{list}");
 }
 

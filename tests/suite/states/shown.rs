@@ -40,7 +40,7 @@ fn a_project_that_no_process_runs_waits_while_another_one_is_run() {
     assert_eq!((&counts["running"], &counts["waiting"]), (&0.into(), &1.into()), "{counts}");
     world.call("status .").exits(0).says(&format!("`longhaul run {}` continues it", world.root));
     world.call("why .").exits(0).says("No process runs it now");
-    let running = world.call("list --status running -o ids").exits(0).out.clone();
+    let running = world.call("list --status running -o ids").exits(0).stdout.clone();
     let of_other = id_of(&other);
     assert_eq!(running, format!("{of_other}/table/1/1\n{of_other}/table/1\n{of_other}\n"));
     other.let_go("table");
@@ -56,7 +56,7 @@ fn what_waits_for_an_agent_does_not_run() {
     other.hold("parser");
     let mut run = world.longhaul.begin(
         &["run", &world.root, &root, "--max-agents", "1"],
-        &world.project.place().join("said"),
+        &world.project.place().join("output"),
     );
     let total = || world.json("status --all")["total"].clone();
     until("one works and one waits", || {
@@ -64,7 +64,7 @@ fn what_waits_for_an_agent_does_not_run() {
         (&total["running"], &total["waiting"]) == (&1.into(), &1.into())
             && !world.project.marks().is_empty() | !other.marks().is_empty()
     });
-    let ids = world.call("list --status running --kind feature -o ids").exits(0).out.clone();
+    let ids = world.call("list --status running --kind feature -o ids").exits(0).stdout.clone();
     assert_eq!(ids.lines().count(), 1, "{ids}");
     let waits = world.json("list --status waiting --kind feature");
     let reason = waits["runs"][0]["reason"].as_str().unwrap_or_default();
@@ -83,7 +83,7 @@ fn blocked_features_and_approvals_are_named_until_they_are_settled() {
     world.run().exits(3);
     let id = world.project_id();
     let approve = format!("`longhaul approve {id}/table/1`");
-    let why = world.call("why .").exits(0).out.clone();
+    let why = world.call("why .").exits(0).stdout.clone();
     without(&why, &["continues it"]);
     for words in ["parser is blocked: the gates failed", &approve, "waits for approval"] {
         assert!(why.contains(words), "`{words}` in {why}");
@@ -98,9 +98,9 @@ fn blocked_features_and_approvals_are_named_until_they_are_settled() {
 
     world.call("approve table --by ann").exits(0);
     for command in ["status .", "status --all", "why .", "why table", "list"] {
-        let said = world.call(command).exits(0).out.clone();
-        without(&said, &["longhaul approve"]);
-        assert!(said.to_lowercase().contains("approve by ann"), "{command}: {said}");
+        let output = world.call(command).exits(0).stdout.clone();
+        without(&output, &["longhaul approve"]);
+        assert!(output.to_lowercase().contains("approve by ann"), "{command}: {output}");
     }
     world.call("why table").says("continues it");
     world.run().exits(1);
@@ -124,9 +124,9 @@ fn a_cancelled_feature_is_not_blocked() {
     let counts = &document["counts"];
     assert_eq!((&counts["cancelled"], &counts["blocked"]), (&1.into(), &0.into()));
     for command in ["status .", "status --all", "why .", "graph ."] {
-        let said = world.call(command).exits(0).out.clone();
-        without(&said.replace("BLOCKED", ""), &["blocked"]);
-        assert!(said.contains("cancelled"), "{command}: {said}");
+        let output = world.call(command).exits(0).stdout.clone();
+        without(&output.replace("BLOCKED", ""), &["blocked"]);
+        assert!(output.contains("cancelled"), "{command}: {output}");
     }
 }
 
@@ -139,17 +139,17 @@ fn a_project_that_was_rolled_back_was_not_cancelled() {
     let id = world.project_id();
     check_state(&world, &id, "waiting", true);
     for command in ["status .", "status --all", "why ."] {
-        let said = world.call(command).exits(0).out.clone();
-        without(&said, &["cancelled", "stopped"]);
-        assert!(said.contains("rolled back to") && said.contains("by tester"), "{said}");
+        let output = world.call(command).exits(0).stdout.clone();
+        without(&output, &["cancelled", "stopped"]);
+        assert!(output.contains("rolled back to") && output.contains("by tester"), "{output}");
     }
     world.call("status .").says("continues it");
     // While it is paused, it is only told to resume.
     world.call("pause .").exits(0);
-    without(&world.call("why .").exits(0).out, &["continues it"]);
+    without(&world.call("why .").exits(0).stdout, &["continues it"]);
     world.run().exits(3);
     for command in ["why .", "why parser"] {
-        let why = world.call(command).exits(0).out.clone();
+        let why = world.call(command).exits(0).stdout.clone();
         assert!(why.contains("rolled back to") && why.contains("resumes it"), "{why}");
         without(&why, &["continues it", "longhaul run"]);
     }
@@ -164,23 +164,23 @@ fn a_project_that_was_rolled_back_was_not_cancelled() {
 }
 
 #[test]
-fn a_paused_project_is_only_told_to_resume() {
+fn the_advice_for_a_paused_project_is_resume() {
     let world = World::with_settings(&[plain("parser", &[], 1)], 0.0, APPROVED);
     world.run().exits(3);
     world.call("pause . --reason lunch").exits(0);
-    let said = world.call("status .").exits(0).out.clone();
-    assert!(said.contains("pending: pause by tester: lunch"), "{said}");
-    without(&said, &["continues it"]);
-    without(&world.call("why .").exits(0).out, &["continues it"]);
+    let output = world.call("status .").exits(0).stdout.clone();
+    assert!(output.contains("pending: pause by tester: lunch"), "{output}");
+    without(&output, &["continues it"]);
+    without(&world.call("why .").exits(0).stdout, &["continues it"]);
     world.run().exits(3);
     world.call("status .").says("paused by tester: lunch");
-    let why = world.call("why .").exits(0).out.clone();
+    let why = world.call("why .").exits(0).stdout.clone();
     assert!(why.contains("resumes it"), "{why}");
     without(&why, &["continues it"]);
     world.call("cancel .").exits(0);
-    let said = world.call("status .").exits(0).out.clone();
-    assert!(said.contains("pending: cancel by tester"), "{said}");
-    without(&said, &["halt"]);
+    let output = world.call("status .").exits(0).stdout.clone();
+    assert!(output.contains("pending: cancel by tester"), "{output}");
+    without(&output, &["halt"]);
 }
 
 #[test]

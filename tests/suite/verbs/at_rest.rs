@@ -23,7 +23,7 @@ fn every_verb_at_rest() {
     stands(&world);
     features(&world);
     carried(&world);
-    told(&world);
+    steered(&world);
     taken_back(&world);
     changed(&world);
 }
@@ -167,7 +167,7 @@ fn carried(world: &World) {
     );
 }
 
-fn told(world: &World) {
+fn steered(world: &World) {
     world.transcript(
         "steer/pause",
         &[

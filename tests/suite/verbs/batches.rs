@@ -19,8 +19,8 @@ fn a_batch_is_reported_as_it_was() {
     );
     world.others = vec![mixed, last];
     std::fs::write(world.project.place().join("batch.toml"), file).unwrap();
-    let said = world.call("batch <place>/batch.toml --progress jsonl -o json");
-    let lines = said.exits(5).out.lines();
+    let output = world.call("batch <place>/batch.toml --progress jsonl -o json");
+    let lines = output.exits(5).stdout.lines();
     // What is seen of the way depends on when one looks; how a project and a feature end does not.
     let ends = [r#""project":"one","state":"done""#, r#""feature":"shell","status":"blocked""#];
     let is_end =

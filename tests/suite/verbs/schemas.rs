@@ -13,7 +13,7 @@ fn longhaul() -> Longhaul {
 
 #[test]
 fn every_schema_says_what_it_is_of() {
-    let names = longhaul().call(&["schema"]).exits(0).out.clone();
+    let names = longhaul().call(&["schema"]).exits(0).stdout.clone();
     assert!(names.lines().count() > 20, "{names}");
     for name in names.lines() {
         let schema = longhaul().call(&["schema", name]).exits(0).json();
@@ -32,7 +32,7 @@ fn every_schema_says_what_it_is_of() {
 fn every_field_is_described() {
     let mut bare = Vec::new();
     for name in
-        longhaul().call(&["schema"]).exits(0).out.lines().filter(|name| !APART.contains(name))
+        longhaul().call(&["schema"]).exits(0).stdout.lines().filter(|name| !APART.contains(name))
     {
         let schema = longhaul().call(&["schema", name]).exits(0).json();
         fields(&schema, &mut |field, property| {
@@ -68,7 +68,7 @@ const APART: [&str; 6] = ["demo", "bench", "completions", "detached", "help", "w
 #[test]
 fn every_verb_and_every_document_is_recorded() {
     let recorded = recorded(&Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots"));
-    let help = longhaul().call(&["--help"]).exits(0).out.clone();
+    let help = longhaul().call(&["--help"]).exits(0).stdout.clone();
     let (_, commands) = help.split_once("Run:").unwrap();
     let (commands, _) = commands.split_once("Options:").unwrap();
     let is_verb = |line: &&str| line.chars().position(|letter| letter != ' ') == Some(2);
@@ -85,7 +85,7 @@ fn every_verb_and_every_document_is_recorded() {
     let readme =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
     for name in
-        longhaul().call(&["schema"]).exits(0).out.lines().filter(|name| !APART.contains(name))
+        longhaul().call(&["schema"]).exits(0).stdout.lines().filter(|name| !APART.contains(name))
     {
         assert!(
             recorded.contains(&format!("longhaul.{name}/")),

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_run_keeps_its_tree_and_holds_up_nobody() {
+    fn a_held_run_keeps_its_tree_and_blocks_no_other() {
         let mut queue = MergeQueue::default();
         for id in ["a", "b", "c", "d"] {
             queue.add(request(id));

@@ -59,8 +59,6 @@ fn branches(common: &Path) -> Result<Vec<(String, Option<String>)>, Failure> {
             found.push((name, Some(commit)));
         }
     }
-    found.retain(|(name, _)| {
-        name.starts_with("refs/heads/") && !is_own_ref(name)
-    });
+    found.retain(|(name, _)| name.starts_with("refs/heads/") && !is_own_ref(name));
     Ok(found)
 }

@@ -83,7 +83,7 @@ async fn wait_for_release(lock: &Path, checkout: Option<&Path>, begun: Instant) 
     loop {
         let age = age_of(lock)?;
         let holder = holder_of(lock, checkout);
-        let is_forgotten = holder == Holder::Nobody && age.is_at_least(OLD);
+        let is_forgotten = holder == Holder::None && age.is_at_least(OLD);
         if is_forgotten || begun.elapsed() >= POLITE {
             return Some(describe(lock, age, holder));
         }
@@ -105,7 +105,7 @@ fn describe(lock: &Path, age: Age, holder: Holder) -> String {
                 "git (process {pid}) is at work there and holds {shown} since {since}; wait for it"
             )
         }
-        Holder::Nobody => {
+        Holder::None => {
             format!(
                 "{shown} has existed since {since}, and no running git holds it; remove it: \
                  rm '{shown}'"

@@ -84,7 +84,7 @@ async fn a_killed_process_takes_no_files_with_it() {
 }
 
 #[tokio::test]
-async fn after_a_power_cut_a_tree_in_use_is_made_again_and_the_model_is_told() {
+async fn after_a_power_cut_a_tree_in_use_is_recreated_and_the_model_informed() {
     let tools = Tools::new().await;
     tools.says("write", json!({"path": "new.txt", "content": "work"})).await;
     let input = tools.input("read", &json!({"path": "new.txt"}));

@@ -87,7 +87,7 @@ fn begun() -> SessionBegin {
     }
 }
 
-/// The model gives a summary when it is asked to, fills its window with notes, then finishes.
+/// The model gives a summary on request, fills its window with notes, then finishes.
 #[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
 fn answer(state: &mut State, call: &ModelCall, _: &RunId) -> Result<ModelAnswer, Failure> {
     let texts: Vec<String> = call.new.iter().flat_map(texts_of).collect();

@@ -165,7 +165,7 @@ async fn locks(data_dir: &Path, root: &Path, fix: bool) -> Vec<Finding> {
         // may run git, for example in an editor.
         let is_in_ours = lock.worktree.as_ref().is_some_and(|tree| tree.starts_with(&ours));
         let is_ours = is_at_rest && (is_in_ours || lock.is_own_ref);
-        let is_forgotten = is_old(&lock) && lock.holder == Holder::Nobody;
+        let is_forgotten = is_old(&lock) && lock.holder == Holder::None;
         if is_ours || is_forgotten {
             finding.or_fix(fix, || std::fs::remove_file(&lock.path))
         } else {
@@ -182,7 +182,7 @@ fn is_old(lock: &LockFile) -> bool {
 /// The stale locks: old ones, and those without a holder. A running git holds its locks for an
 /// instant, so look twice.
 async fn stale_locks(root: &Path) -> Result<Vec<LockFile>, longhaul_engine::Failure> {
-    let is_left = |lock: &LockFile| is_old(lock) || lock.holder == Holder::Nobody;
+    let is_left = |lock: &LockFile| is_old(lock) || lock.holder == Holder::None;
     let first: Vec<_> = git::lock_files(root).await?.into_iter().filter(is_left).collect();
     if first.iter().all(is_old) {
         return Ok(first);

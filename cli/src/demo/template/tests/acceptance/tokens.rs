@@ -9,7 +9,7 @@ fn texts(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn numbers_names_and_symbols_are_told_apart() {
+fn numbers_names_and_symbols_are_distinguished() {
     let tokens: Vec<Token> = tokenize("2*x")
         .unwrap()
         .into_iter()

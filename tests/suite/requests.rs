@@ -1,5 +1,5 @@
-//! What people ask of a run is shown: while it waits in the mailbox of a run at rest, and when it
-//! has been done.
+//! Requests of people are shown: while they wait in the mailbox of a run at rest, and when they
+//! have been applied.
 
 use longhaul_tests::project::plain;
 
@@ -8,24 +8,24 @@ use crate::world::World;
 const APPROVAL: &str = "[merge]\napproval = true\n";
 
 #[test]
-fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
+fn requests_at_rest_are_shown_as_pending() {
     let plans = ["parser", "table", "shell", "manual"].map(|id| plain(id, &[], 1));
     let world = World::with_settings(&plans, 0.0, APPROVAL);
-    let said = world.run();
-    said.exits(3).says("needs attention").says("longhaul approve");
+    let output = world.run();
+    output.exits(3).says("needs attention").says("longhaul approve");
     world.call("status .").exits(0).says("needs attention").says("longhaul approve");
     world.call("why parser").exits(0).says("a person has to agree").says("`longhaul approve");
     world.call("terminate parser --why enough --by ann").exits(0);
     world.call("deny table --why wider --by bob").exits(0);
     world.call("approve shell --by cid").exits(0);
     world.call("cancel manual --by dan --why dear").exits(0);
-    let asked = [
+    let requests = [
         ("parser", "terminate by ann: enough"),
         ("table", "deny by bob: wider"),
         ("shell", "approve by cid"),
         ("manual", "cancel by dan: dear"),
     ];
-    for (feature, words) in asked {
+    for (feature, words) in requests {
         world
             .call(&format!("why {feature}"))
             .exits(0)
@@ -67,14 +67,14 @@ fn what_was_asked_for_at_rest_is_shown_as_asked_for() {
     why.says("It was terminated by ann: enough.").says("`longhaul resume");
     let run = format!("{}/parser/1", world.project_id());
     assert_eq!(world.json(&format!("why {run}"))["reasons"][0]["by"]["by"], "ann");
-    let history = world.call("history parser").exits(0).out.clone();
+    let history = world.call("history parser").exits(0).stdout.clone();
     assert!(history.trim_end().ends_with("over: terminated by ann: enough"), "{history}");
     assert!(!history.contains("paused"), "{history}");
-    let told = world.json("describe parser");
+    let described = world.json("describe parser");
     assert_eq!(
-        (&told["audit"][0]["what"], &told["audit"][0]["by"]),
+        (&described["audit"][0]["what"], &described["audit"][0]["by"]),
         (&"terminate".into(), &"ann".into()),
-        "{told:#}"
+        "{described:#}"
     );
     world
         .call("why manual")
