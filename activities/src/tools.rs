@@ -7,13 +7,13 @@
 mod edit;
 mod hook;
 mod mcp;
-mod place;
 mod read;
 mod ready;
 mod search;
 mod shell;
 mod target;
 mod text;
+mod tool_tree;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -37,11 +37,11 @@ use crate::process::{Runner, Supervisor};
 pub use hook::HookHandler;
 
 use edit::{Edit, EditContext};
-use place::{Fault, ToolTree};
 use ready::tree_request;
 use search::Scope;
 use shell::{Command, fault_of};
 use text::Secrets;
+use tool_tree::{Fault, ToolTree};
 
 /// Parts of the names of variables whose inherited values are secret.
 const SECRET_NAMES: [&str; 4] = ["KEY", "TOKEN", "SECRET", "PASSWORD"];
@@ -201,25 +201,23 @@ struct FileCall {
 
 impl FileCall {
     fn answer(&self, args: &ToolArgs) -> Result<Answer, Fault> {
-        let place = &ToolTree::open(&self.root)?;
+        let tree = &ToolTree::open(&self.root)?;
         let secrets = &self.variables.secrets;
         let is_cancelled = &|| self.attempt.is_cancelled();
-        let site = EditContext { place, root: &self.root, record: &self.record };
+        let site = EditContext { tree, root: &self.root, record: &self.record };
         let text = match args {
-            ToolArgs::Read { path, start, end } => {
-                read::read(place, secrets, path, (*start, *end))?
-            }
+            ToolArgs::Read { path, start, end } => read::read(tree, secrets, path, (*start, *end))?,
             ToolArgs::Write { path, content } => edit::write(site, path, content)?,
             ToolArgs::Edit { path, old, new, count, all } => {
                 edit::edit(site, &Edit { path, old, new, count: *count, all: *all })?
             }
             ToolArgs::Search { pattern, path, glob } => {
                 let (path, glob) = (path.as_deref(), glob.as_deref());
-                search::search(Scope { place, path, glob, is_cancelled }, secrets, pattern)?
+                search::search(Scope { tree, path, glob, is_cancelled }, secrets, pattern)?
             }
             ToolArgs::List { path, glob } => {
                 let (path, glob) = (path.as_deref(), glob.as_deref());
-                search::list(Scope { place, path, glob, is_cancelled })?
+                search::list(Scope { tree, path, glob, is_cancelled })?
             }
             _ => return Err("This tool does not work on files.".to_owned().into()),
         };

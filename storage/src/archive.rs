@@ -6,7 +6,7 @@ use longhaul_engine::{EventLog, MessageSeq, RunId, RunReader, StoreError};
 
 use crate::codec::Encoder;
 use crate::error::{ReadError, blocking, catch_damage};
-use crate::key;
+use crate::key::{self, epoch_of, last_seq_of};
 use crate::record::Write;
 use crate::run_record::{self, RunRecord};
 use crate::sled_store::SledStore;
@@ -87,7 +87,7 @@ impl Archive for SledStore {
         fill(&mut batch, &record, &mut encoder)?;
         if let Some(seq) = batch.highest_seq {
             // The next owner continues the numbering: none of its messages may precede these.
-            let epoch = seq >> 32;
+            let epoch = epoch_of(seq);
             if epoch > self.epoch() {
                 batch.writes.push(crate::directory::owner_record(epoch)?);
             }
@@ -102,8 +102,8 @@ impl Archive for SledStore {
         if !summary.status.is_terminal() {
             return Err(not_over(run));
         }
-        let (keys, mail) = self.keys_of(run).await?;
-        let Some((last, before)) = keys.split_last().filter(|(_, before)| !before.is_empty())
+        let Keys { events, messages } = self.keys_of(run).await?;
+        let Some((last, before)) = events.split_last().filter(|(_, before)| !before.is_empty())
         else {
             return Ok(0);
         };
@@ -111,7 +111,9 @@ impl Archive for SledStore {
         let mut encoder = Encoder::default();
         let (mut batch, answer) = WriteBatch::empty(run.clone());
         batch.precondition = Precondition::IsOverAt(kept + 1);
-        batch.writes.extend(before.iter().chain(&mail).map(|key| -> Write { (key.clone(), None) }));
+        batch
+            .writes
+            .extend(before.iter().chain(&messages).map(|key| -> Write { (key.clone(), None) }));
         batch.writes.push(crate::directory::pruned_record()?);
         batch.writes.push(encoder.summary(run, &run_record::pruned(summary, kept, at))?);
         batch.bytes = batch.size();
@@ -126,7 +128,10 @@ impl Archive for SledStore {
 }
 
 /// The keys of a run's events and messages.
-type Keys = (Vec<sled::IVec>, Vec<sled::IVec>);
+struct Keys {
+    events: Vec<sled::IVec>,
+    messages: Vec<sled::IVec>,
+}
 
 impl SledStore {
     /// Continues the message numbers after those of an earlier state of this log, whose last owner
@@ -135,12 +140,12 @@ impl SledStore {
         if epoch <= self.epoch() {
             return Ok(());
         }
-        if epoch > HIGHEST_SEQ >> 32 {
+        if epoch > epoch_of(HIGHEST_SEQ) {
             return Err(StoreError::Unusable(format!("the owner number {epoch} is too large")));
         }
         let (mut batch, answer) = WriteBatch::empty(RunId::new("owner").expect("this is an id"));
         batch.writes.push(crate::directory::owner_record(epoch)?);
-        batch.highest_seq = Some((epoch << 32) | u64::from(u32::MAX));
+        batch.highest_seq = Some(last_seq_of(epoch));
         self.write(batch, Encoder::default(), answer).await.map(drop)
     }
 
@@ -152,7 +157,8 @@ impl SledStore {
                 let keys = shared.reader.db.scan_prefix(key::of_run(kind, &run)).keys();
                 keys.collect::<Result<Vec<_>, _>>().map_err(ReadError::from)
             };
-            catch_damage(|| Ok((keys(key::EVENT)?, keys(key::MESSAGE)?))).map_err(StoreError::from)
+            catch_damage(|| Ok(Keys { events: keys(key::EVENT)?, messages: keys(key::MESSAGE)? }))
+                .map_err(StoreError::from)
         })
         .await
     }

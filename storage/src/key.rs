@@ -1,6 +1,6 @@
 //! The keyspace: one tree, a prefix byte per kind of record, keys in the order of ids and numbers.
 
-use longhaul_engine::{Position, RunId};
+use longhaul_engine::{MessageSeq, Position, RunId};
 
 /// Events: run, position.
 pub(crate) const EVENT: u8 = b'e';
@@ -69,6 +69,22 @@ pub(crate) fn owner(epoch: u64) -> Vec<u8> {
 /// The key of the record that the owner of an epoch closed the log.
 pub(crate) fn closed(epoch: u64) -> Vec<u8> {
     [CLOSED, &epoch.to_be_bytes()].concat()
+}
+
+/// The first message number of an owner. No owner assigns 2^32 of them, so those of two owners never
+/// collide.
+pub(crate) fn first_seq_of(epoch: u64) -> MessageSeq {
+    epoch << 32
+}
+
+/// The last message number of an owner.
+pub(crate) fn last_seq_of(epoch: u64) -> MessageSeq {
+    first_seq_of(epoch) | u64::from(u32::MAX)
+}
+
+/// The owner that assigned a message number.
+pub(crate) fn epoch_of(seq: MessageSeq) -> u64 {
+    seq >> 32
 }
 
 /// The number at the end of a key.

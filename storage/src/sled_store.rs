@@ -17,6 +17,7 @@ use crate::committer::Committer;
 use crate::directory::DirectoryLock;
 use crate::error::{Poison, ReadError, blocking, catch_damage};
 use crate::head_cache::HeadCache;
+use crate::key::first_seq_of;
 use crate::open::{self, OpenedLog};
 use crate::read::{Effort, Reader};
 use crate::space::{self, Probe, Watch};
@@ -105,8 +106,7 @@ impl SledStore {
         };
         let committer = Committer::new(
             HeadCache::new(tree, Arc::clone(&blobs)),
-            // No owner assigns 2^32 message numbers, so the numbers of two owners never collide.
-            epoch << 32,
+            first_seq_of(epoch),
             Arc::clone(&space),
             Arc::clone(&poison),
         );

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{Fault, LONGEST, ToolTree, quoted};
+use super::tool_tree::{Fault, LONGEST, ToolTree, quoted};
 use crate::machine::{self, Operation};
 use crate::process::{make_directory_durably, write_durably};
 use longhaul_engine::Failure;
@@ -40,7 +40,7 @@ struct Record {
 /// The places that an edit works with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EditContext<'a> {
-    pub(super) place: &'a ToolTree,
+    pub(super) tree: &'a ToolTree,
     pub(super) root: &'a Path,
     /// The file of the record, unique to the call and its arguments.
     pub(super) record: &'a Path,
@@ -48,15 +48,15 @@ pub(super) struct EditContext<'a> {
 
 /// Replaces a whole file.
 pub(super) fn write(site: EditContext<'_>, given: &str, content: &str) -> Result<String, Fault> {
-    let path = site.place.path(given)?;
-    site.place.target(&path, true)?.write(site.root, content.as_bytes())?;
+    let path = site.tree.path(given)?;
+    site.tree.target(&path, true)?.write(site.root, content.as_bytes())?;
     Ok(format!("Wrote {} lines to {}.", content.lines().count(), quoted(&path)))
 }
 
 /// Replaces text in a file.
 pub(super) fn edit(site: EditContext<'_>, edit: &Edit<'_>) -> Result<String, Fault> {
-    let path = site.place.path(edit.path)?;
-    let content = site.place.read(&path, LONGEST)?;
+    let path = site.tree.path(edit.path)?;
+    let content = site.tree.read(&path, LONGEST)?;
     let digest = digest(&content);
     if let Some(record) = recorded(site.record)?
         && record.after == digest
@@ -68,7 +68,7 @@ pub(super) fn edit(site: EditContext<'_>, edit: &Edit<'_>) -> Result<String, Fau
         return Err(format!("{} is not UTF-8 text: use `shell`.", quoted(&path)).into());
     };
     let Replaced { text: after, answer } = replaced(edit, &path, text)?;
-    let target = site.place.target(&path, false)?;
+    let target = site.tree.target(&path, false)?;
     let record = Record { before: digest, after: self::digest(after.as_bytes()), answer };
     keep(site.record, &record)?;
     target.write(site.root, after.as_bytes())?;

@@ -9,9 +9,9 @@ use longhaul_workflows::contracts::{HookInput, HookOutcome, RunHook};
 use serde_json::{Value, json};
 
 use super::ToolHandler;
-use super::place::Fault;
 use super::ready::tree_request;
 use super::shell::Command;
+use super::tool_tree::Fault;
 use crate::git::GitHandlers;
 use crate::process::Supervisor;
 

@@ -6,10 +6,10 @@ use longhaul_workflows::contracts::{McpTool, ToolUse};
 use crate::mcp::{Host, ToolResult};
 use crate::process::Environment;
 
-use super::place::Fault;
 use super::ready::tree_request;
 use super::shell::fault_of;
 use super::text::HeadAndTail;
+use super::tool_tree::Fault;
 use super::{Answer, ToolHandler, Variables};
 
 /// The most bytes of an answer.

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::place::{Fault, LONGEST, ToolTree, quoted};
 use super::text::{Secrets, start_of_line};
+use super::tool_tree::{Fault, LONGEST, ToolTree, quoted};
 
 /// The most lines of an answer.
 const LINES: usize = 2000;
@@ -14,13 +14,13 @@ const LINE: usize = 2000;
 
 /// Lines `start` to `end` of a file, from 1.
 pub(super) fn read(
-    place: &ToolTree,
+    tree: &ToolTree,
     secrets: &Secrets,
     given: &str,
     (start, end): (Option<u64>, Option<u64>),
 ) -> Result<String, Fault> {
-    let path = place.path(given)?;
-    let content = place.read(&path, LONGEST)?;
+    let path = tree.path(given)?;
+    let content = tree.read(&path, LONGEST)?;
     if content.contains(&0) {
         return Err(format!("{} is a binary file.", quoted(&path)).into());
     }

@@ -10,7 +10,7 @@ use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use crate::git::{TreeRequest, WorkTree};
 
-use super::place::Fault;
+use super::tool_tree::Fault;
 use super::{Answer, ToolHandler};
 
 /// The locks of work trees, by path.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::place::{Fault, Kind, ToolTree, quoted, shown};
 use super::text::{Secrets, start_of_line};
+use super::tool_tree::{Fault, Kind, ToolTree, quoted, shown};
 use super::walk::{Stopped, Walk, glob};
 
 /// The most matching lines of an answer.
@@ -25,7 +25,7 @@ const LISTED: usize = 500;
 /// The files that a call looks at.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
-    pub(super) place: &'a ToolTree,
+    pub(super) tree: &'a ToolTree,
     pub(super) path: Option<&'a str>,
     pub(super) glob: Option<&'a str>,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
@@ -33,7 +33,7 @@ pub(super) struct Scope<'a> {
 
 /// A search in progress.
 struct Search<'a> {
-    place: &'a ToolTree,
+    tree: &'a ToolTree,
     secrets: &'a Secrets,
     regex: Regex,
     answer: String,
@@ -46,15 +46,15 @@ pub(super) fn search(scope: Scope<'_>, secrets: &Secrets, pattern: &str) -> Resu
     let regex = RegexBuilder::new(pattern).size_limit(REGEX).build();
     let regex =
         regex.map_err(|error| format!("`pattern` is not a regular expression: {error}."))?;
-    let place = scope.place;
+    let tree = scope.tree;
     let mut search =
-        Search { place, secrets, regex, answer: String::new(), matches: 0, too_long: 0 };
-    let top = place.path(scope.path.unwrap_or("."))?;
-    let stopped = if place.metadata(&top)?.is_dir() {
+        Search { tree, secrets, regex, answer: String::new(), matches: 0, too_long: 0 };
+    let top = tree.path(scope.path.unwrap_or("."))?;
+    let stopped = if tree.metadata(&top)?.is_dir() {
         scope.files(&top, &mut |path| search.file(path))?
     } else {
         // A named file is read even if it is long, and its faults are told.
-        let content = place.read(&top, super::place::LONGEST)?;
+        let content = tree.read(&top, super::tool_tree::LONGEST)?;
         (!search.lines(&top, &content)).then_some(Stopped::Enough)
     };
     let mut answer = search.answer;
@@ -81,7 +81,7 @@ pub(super) fn search(scope: Scope<'_>, secrets: &Secrets, pattern: &str) -> Resu
 impl Search<'_> {
     /// Searches a file that a walk found. Returns whether to go on.
     fn file(&mut self, path: &Path) -> Result<bool, Fault> {
-        match self.place.metadata(path) {
+        match self.tree.metadata(path) {
             Ok(found) if found.len() > SEARCHED => {
                 self.too_long += 1;
                 return Ok(true);
@@ -89,7 +89,7 @@ impl Search<'_> {
             Err(Fault::Call(failure)) => return Err(Fault::Call(failure)),
             _ => {}
         }
-        match self.place.read(path, SEARCHED) {
+        match self.tree.read(path, SEARCHED) {
             Ok(content) => Ok(self.lines(path, &content)),
             // It may be unreadable, or gone by now.
             Err(Fault::Tool(_)) => Ok(true),
@@ -125,8 +125,8 @@ impl Search<'_> {
 
 /// A directory, or the files below it that match.
 pub(super) fn list(scope: Scope<'_>) -> Result<String, Fault> {
-    let top = scope.place.path(scope.path.unwrap_or("."))?;
-    if !scope.place.metadata(&top)?.is_dir() {
+    let top = scope.tree.path(scope.path.unwrap_or("."))?;
+    if !scope.tree.metadata(&top)?.is_dir() {
         return Err(format!("{} is not a directory: use `read`.", quoted(&top)).into());
     }
     let mut answer = String::new();
@@ -140,7 +140,7 @@ pub(super) fn list(scope: Scope<'_>) -> Result<String, Fault> {
             Ok(count <= LISTED)
         })?
     } else {
-        let (entries, is_more) = scope.place.entries(&top, LISTED)?;
+        let (entries, is_more) = scope.tree.entries(&top, LISTED)?;
         for (name, kind) in entries {
             let mark = match kind {
                 Kind::Directory => "/".to_owned(),
@@ -169,7 +169,7 @@ impl Scope<'_> {
         visit: &mut dyn FnMut(&Path) -> Result<bool, Fault>,
     ) -> Result<Option<Stopped>, Fault> {
         let matcher = self.glob.map(glob).transpose()?;
-        let walk = Walk::new(self.place, self.is_cancelled);
+        let walk = Walk::new(self.tree, self.is_cancelled);
         walk.files(top, &mut |path| {
             let below = path.strip_prefix(top).unwrap_or(path);
             let is_wanted = matcher.as_ref().is_none_or(|matcher| matcher.is_match(below));

@@ -14,8 +14,8 @@ use crate::git::{self, WorkTree};
 use crate::machine::{self, Operation};
 use crate::process::{Environment, Finished, Limits, Spec, logs_of};
 
-use super::place::Fault;
 use super::text::{HeadAndTail, Secrets};
+use super::tool_tree::Fault;
 use super::{Answer, ToolHandler, Variables};
 
 /// The default timeout of a command.

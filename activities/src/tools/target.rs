@@ -9,7 +9,7 @@ use cap_std::fs::{Dir, OpenOptions, Permissions, PermissionsExt};
 use crate::files::TEMP_PREFIX;
 use crate::files::placed::is_absent;
 
-use super::place::{Fault, GIT, ToolTree, fault_at, kind_of, must_be_file, quoted};
+use super::tool_tree::{Fault, GIT, ToolTree, fault_at, kind_of, must_be_file, quoted};
 
 /// A file to be replaced.
 #[derive(Debug)]

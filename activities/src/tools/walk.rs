@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::place::{Fault, GIT, Kind, ToolTree};
+use super::tool_tree::{Fault, GIT, Kind, ToolTree};
 
 /// The most entries to look at.
 const ENTRIES: usize = 500_000;
@@ -30,7 +30,7 @@ pub(super) enum Stopped {
 
 /// A walk in progress.
 pub(super) struct Walk<'a> {
-    place: &'a ToolTree,
+    tree: &'a ToolTree,
     /// Whether the call was cancelled.
     is_cancelled: &'a dyn Fn() -> bool,
     until: Instant,
@@ -40,9 +40,9 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(place: &'a ToolTree, is_cancelled: &'a dyn Fn() -> bool) -> Self {
+    pub(super) fn new(tree: &'a ToolTree, is_cancelled: &'a dyn Fn() -> bool) -> Self {
         let until = Instant::now() + LONGEST;
-        Self { place, is_cancelled, until, left: ENTRIES, rules: Vec::new() }
+        Self { tree, is_cancelled, until, left: ENTRIES, rules: Vec::new() }
     }
 
     /// Visits the files below a directory, in the order of their names; those that `.gitignore`
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Option<Stopped>, Fault> {
         let named = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         // A directory may be unreadable, or gone by now.
-        let (entries, is_more) = match self.place.entries(named, self.left) {
+        let (entries, is_more) = match self.tree.entries(named, self.left) {
             Ok(found) => found,
             Err(Fault::Tool(_)) => return Ok(None),
             Err(fault) => return Err(fault),
@@ -105,7 +105,7 @@ impl<'a> Walk<'a> {
     /// Adds the rules in a file for a directory; none if it is not a readable file.
     fn push_rules(&mut self, directory: &Path, file: &Path) {
         let mut builder = GitignoreBuilder::new(directory);
-        let content = self.place.read(file, LONGEST_IGNORE).unwrap_or_default();
+        let content = self.tree.read(file, LONGEST_IGNORE).unwrap_or_default();
         for line in String::from_utf8_lossy(&content).lines() {
             // A line that is no pattern counts for nothing, as with git.
             let _ = builder.add_line(None, line);

@@ -49,13 +49,13 @@ pub(super) async fn run(data_dir: &Path, arguments: &Batch) -> Result<Exit> {
     let limits = &arguments.limits;
     let collect_results = arguments.junit.is_some();
     let done = wait::until_done(data_dir, limits, &batch, &mut changes, collect_results).await?;
-    let Some((done, facts)) = done else {
+    let Some((done, details)) = done else {
         term::say("stopped; nothing is lost: the same command continues");
         return Ok(Exit::Suspended);
     };
     let report = Report::new(&batch.id, done);
     if let Some(path) = &arguments.junit {
-        let xml = junit::xml(&report, &facts)?;
+        let xml = junit::xml(&report, &details)?;
         std::fs::write(path, xml).with_context(|| format!("cannot write {}", path.display()))?;
     }
     match arguments.output {

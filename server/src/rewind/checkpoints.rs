@@ -19,7 +19,7 @@ impl Service {
         let TakeCheckpoint { run, note, request } = request;
         let origin = self.origin(&run).await?;
         let run = origin.run;
-        let last = origin.last.0;
+        let last = origin.last.run;
         if run != last {
             return Err(RequestError::refused(format!(
                 "{run} is over, and the work tree is that of {last}"
@@ -31,7 +31,7 @@ impl Service {
         let keep = StoreCheckpoint { project, feature, run: run.clone(), position, note, request };
         match self.git.keep_checkpoint(&keep).await? {
             Some(StoredCheckpoint { number, commit, .. }) => {
-                let is_open = !origin.last.1.status.is_terminal();
+                let is_open = !origin.last.summary.status.is_terminal();
                 Ok(TakenCheckpoint { run, number, commit, is_open })
             }
             None => Err(RequestError::refused(format!(

@@ -29,9 +29,21 @@ pub(crate) struct ForkOrigin {
     pub(crate) run: RunId,
     pub(crate) segment: Vec<Event>,
     pub(crate) input: FeatureInput,
-    /// The last run of the feature with its state.
-    pub(crate) last: (RunId, Summary),
-    pub(crate) next: (RunId, u32),
+    pub(crate) last: LastRun,
+    pub(crate) next: NextRun,
+}
+
+/// The last run of a feature, with its state.
+pub(crate) struct LastRun {
+    pub(crate) run: RunId,
+    pub(crate) summary: Summary,
+}
+
+/// The run that a fork begins.
+#[derive(Clone)]
+pub(crate) struct NextRun {
+    pub(crate) run: RunId,
+    pub(crate) number: u32,
 }
 
 /// The step from which a fork continues.
@@ -44,7 +56,7 @@ struct ForkStep {
 impl Service {
     pub(crate) async fn fork(&self, fork: Fork) -> Result<Forked, RequestError> {
         let origin = self.origin(&fork.run).await?;
-        let (last, summary) = &origin.last;
+        let LastRun { run: last, summary } = &origin.last;
         if !summary.status.is_terminal() {
             return Err(RequestError::Held { reason: self.under_way(last, summary).await? });
         }
@@ -66,7 +78,7 @@ impl Service {
         with_settings(&origin, &mut prefix, &fork)?;
         let invalidates = self.passed_dependents(&origin).await?;
         if fork.dry_run {
-            let (run, position, commit) = (origin.next.0, prefix.position, prefix.commit);
+            let (run, position, commit) = (origin.next.run, prefix.position, prefix.commit);
             return Ok(Forked {
                 run,
                 origin: origin.run,
@@ -78,7 +90,7 @@ impl Service {
         }
         let rewinding = self.rewinding.lock().await;
         self.git.rewind_feature(&rewind_target(&origin, prefix.commit.clone())).await?;
-        let run = origin.next.0.clone();
+        let run = origin.next.run.clone();
         let commit = prefix.commit.clone();
         let position = prefix.position;
         let committed = self.commit_fork(new_run(&origin, prefix, &fork)).await;
@@ -177,8 +189,8 @@ impl Service {
             RunId::new(format!("{feature}/{number}"))
                 .map_err(|error| damaged(&run, &error.to_string()))
         };
-        let last = (id(number)?, summary);
-        let next = (id(number + 1)?, number + 1);
+        let last = LastRun { run: id(number)?, summary };
+        let next = NextRun { run: id(number + 1)?, number: number + 1 };
         Ok(ForkOrigin { run, segment, input, last, next })
     }
 
@@ -302,7 +314,7 @@ fn with_settings(
     prefix: &mut Prefix,
     fork: &Fork,
 ) -> Result<(), RequestError> {
-    if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
+    if let Some(diverged) = differs(&origin.next.run, &prefix.events)? {
         let reason = format!("this version of Longhaul cannot continue {}: {diverged}", origin.run);
         return Err(RequestError::Diverged { reason });
     }
@@ -315,7 +327,7 @@ fn with_settings(
     {
         *input = Payload::of(&edited);
     }
-    if let Some(diverged) = differs(&origin.next.0, &prefix.events)? {
+    if let Some(diverged) = differs(&origin.next.run, &prefix.events)? {
         let keys: Vec<&str> = fork.set.iter().map(|(key, _)| key.as_str()).collect();
         let is = if keys.len() == 1 { "was" } else { "were" };
         let step = prefix.position;
@@ -336,15 +348,16 @@ fn rewind_target(origin: &ForkOrigin, commit: Option<String>) -> RewindTarget {
     RewindTarget {
         project: origin.input.project.clone(),
         feature: origin.input.feature.id.clone(),
-        last: origin.last.0.clone(),
-        next: origin.next.0.clone(),
+        last: origin.last.run.clone(),
+        next: origin.next.run.clone(),
         commit,
     }
 }
 
 /// The new run with its history, the message that registers it at its project, and its first note.
 fn new_run(origin: &ForkOrigin, prefix: Prefix, fork: &Fork) -> Commit {
-    let (now, (run, number)) = (Utc::now(), origin.next.clone());
+    let now = Utc::now();
+    let NextRun { run, number } = origin.next.clone();
     let Prefix { mut events, position, sessions, .. } = prefix;
     let copied = events.len().to_string();
     events[0].at = now;

@@ -24,7 +24,7 @@ impl Service {
             return Err(RequestError::refused(gone));
         }
         let origin = self.origin(run).await?;
-        let (run, last, feature) = (&origin.run, &origin.last.0, &origin.input.feature.id);
+        let (run, last, feature) = (&origin.run, &origin.last.run, &origin.input.feature.id);
         if run != last {
             return Err(RequestError::refused(format!(
                 "{run} is over, and {last} came after it; {} resumes that one",
@@ -50,7 +50,7 @@ impl Service {
                 if !dry_run {
                     self.deliver(&project, body).await?;
                 }
-                let run = origin.next.0.clone();
+                let run = origin.next.run.clone();
                 Ok(Delivered { runs: vec![self.receiver(run, waits).await?] })
             }
             _ => Err(RequestError::refused(format!(

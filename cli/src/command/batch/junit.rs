@@ -16,46 +16,49 @@ use crate::command::call;
 
 use super::report::{ProjectReport, Report};
 
-/// The facts about features, by project and feature.
-pub(super) type AllFacts = BTreeMap<(String, String), Facts>;
+/// The details of features, by project and feature.
+pub(super) type RunDetailsByFeature = BTreeMap<(String, String), RunDetails>;
 
-/// The facts about a feature that only its runs have.
+/// The details of a feature that only its runs have.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(super) struct RunDetails {
     /// The sum of the times of its closed runs.
     time: Option<Duration>,
     /// Why it has not passed, with the end of the output of the failed check or session.
     output: String,
 }
 
-/// Reads the facts of all features.
-pub(super) async fn facts(client: &Client, standing: &BatchStanding) -> Result<AllFacts> {
-    let mut facts = AllFacts::new();
+/// Reads the details of all features.
+pub(super) async fn details(
+    client: &Client,
+    standing: &BatchStanding,
+) -> Result<RunDetailsByFeature> {
+    let mut details = RunDetailsByFeature::new();
     for document in standing.projects.values() {
         let mut times = times(client, &document.project).await?;
         for feature in &document.features {
             let time = times.remove(&feature.id);
             let output = output(client, &document.project, feature).await;
             let key = (document.project.clone(), feature.id.clone());
-            facts.insert(key, Facts { time, output });
+            details.insert(key, RunDetails { time, output });
         }
     }
-    Ok(facts)
+    Ok(details)
 }
 
 /// The whole document.
-pub(super) fn xml(report: &Report, facts: &AllFacts) -> Result<String> {
+pub(super) fn xml(report: &Report, details: &RunDetailsByFeature) -> Result<String> {
     let mut junit = quick_junit::Report::new(report.batch.as_str());
     let mut total = Duration::ZERO;
-    let none = Facts::default();
+    let none = RunDetails::default();
     for project in &report.projects {
         let mut suite = TestSuite::new(project.name.as_str());
         let mut sum = Duration::ZERO;
         for feature in &project.features {
             let key = (project.project.clone(), feature.id.clone());
-            let facts = facts.get(&key).unwrap_or(&none);
-            sum += facts.time.unwrap_or_default();
-            suite.add_test_case(case(project, feature, facts));
+            let details = details.get(&key).unwrap_or(&none);
+            sum += details.time.unwrap_or_default();
+            suite.add_test_case(case(project, feature, details));
         }
         suite.set_time(sum);
         total += sum;
@@ -100,13 +103,13 @@ async fn output(client: &Client, project: &str, feature: &FeatureLine) -> String
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn case(project: &ProjectReport, feature: &FeatureLine, facts: &Facts) -> TestCase {
+fn case(project: &ProjectReport, feature: &FeatureLine, details: &RunDetails) -> TestCase {
     let reason = feature.reason.as_deref().unwrap_or_default();
     let status = feature.status.as_str();
-    let explained = || facts.output.lines().next().map(|line| format!("{status}: {line}"));
+    let explained = || details.output.lines().next().map(|line| format!("{status}: {line}"));
     let first = reason.lines().next().filter(|line| !line.is_empty()).map(str::to_owned);
     let first = first.or_else(explained).unwrap_or_else(|| status.to_owned());
-    let text = if facts.output.is_empty() { reason } else { &facts.output };
+    let text = if details.output.is_empty() { reason } else { &details.output };
     let status = if feature.passes {
         TestCaseStatus::success()
     } else if is_failure(feature) {
@@ -120,7 +123,7 @@ fn case(project: &ProjectReport, feature: &FeatureLine, facts: &Facts) -> TestCa
     };
     let mut case = TestCase::new(feature.id.as_str(), status);
     case.set_classname(project.name.as_str());
-    if let Some(time) = facts.time {
+    if let Some(time) = details.time {
         case.set_time(time);
     }
     if !feature.passes && !text.is_empty() {

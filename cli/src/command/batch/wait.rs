@@ -10,7 +10,7 @@ use crate::command::{call, owner, run};
 use crate::term;
 use longhaul_server::{BatchStanding, BatchStatus, Client, Service, Watch};
 
-use super::junit::AllFacts;
+use super::junit::RunDetailsByFeature;
 use super::settled::SettledBatch;
 use super::{BatchRequest, Changes, junit, submit};
 
@@ -22,12 +22,12 @@ pub(super) async fn until_done(
     batch: &BatchRequest,
     changes: &mut Changes,
     collect_results: bool,
-) -> Result<Option<(SettledBatch, AllFacts)>> {
-    let facts = async |access: &Client, done: &SettledBatch| {
+) -> Result<Option<(SettledBatch, RunDetailsByFeature)>> {
+    let details = async |access: &Client, done: &SettledBatch| {
         if collect_results {
-            junit::facts(access, &done.standing).await
+            junit::details(access, &done.standing).await
         } else {
-            Ok(AllFacts::new())
+            Ok(RunDetailsByFeature::new())
         }
     };
     let work = async |access: &Client, service: Option<&Service>| {
@@ -36,15 +36,15 @@ pub(super) async fn until_done(
             term::say("another Longhaul process runs this log and the batch");
             owner::change_limits(access, limits).await?;
             let done = watch(access, batch, &submission, changes).await?;
-            let facts = facts(access, &done).await?;
-            return Ok((done, facts));
+            let details = details(access, &done).await?;
+            return Ok((done, details));
         };
         let mut others = run::OwnerWork::of(service, access);
         loop {
             let done = watch(access, batch, &submission, changes).await?;
-            let facts = facts(access, &done).await?;
+            let details = details(access, &done).await?;
             if others.may_exit(&mut []).await? {
-                return Ok((done, facts));
+                return Ok((done, details));
             }
             tokio::time::sleep(run::LOOK).await;
         }
