@@ -96,6 +96,34 @@ const ACP: Agent = Agent {
     state: OPENCODE.state,
 };
 
+/// Claude Code, by its adapter for the Agent Client Protocol.
+const CLAUDE_ACP: Agent = Agent {
+    name: "acp",
+    settings: |url| {
+        let settings = (CLAUDE.settings)(url).replace("model = \"claude-sonnet-4-5\"\n", "");
+        format!("command = [\"claude-agent-acp\"]\n{settings}")
+    },
+    ..CLAUDE
+};
+
+/// Codex, by its adapter for the Agent Client Protocol, in the sandbox of Longhaul.
+const CODEX_ACP: Agent = Agent {
+    name: "acp",
+    settings: |url| {
+        let provider = json!({
+            "name": "scripted", "base_url": format!("{url}/v1"), "env_key": "SCRIPTED_KEY",
+            "wire_api": "responses",
+        });
+        let config = json!({ "model": "scripted", "model_providers": { "scripted": provider } });
+        format!(
+            "command = [\"codex-acp\"]\n[agent.env]\nSCRIPTED_KEY = \"dummy\"\n\
+             MODEL_PROVIDER = \"scripted\"\nINITIAL_AGENT_MODE = \"agent-full-access\"\n\
+             CODEX_CONFIG = '''{config}'''\n"
+        )
+    },
+    ..CODEX
+};
+
 /// A project whose agent speaks to the scripted model, with a home directory of its own.
 struct Real {
     world: World,
@@ -283,6 +311,18 @@ fn overflows(agent: &Agent) {
     let sessions = real.sessions();
     let states: Vec<_> = sessions.iter().map(|session| session["state"].clone()).collect();
     assert_eq!(states, ["context_full", "claims_done"], "{sessions:#?}");
+}
+
+#[test]
+#[ignore = "needs published agents: run tests/real-agents"]
+fn claude_completes_by_acp() {
+    completes(&CLAUDE_ACP);
+}
+
+#[test]
+#[ignore = "needs published agents: run tests/real-agents"]
+fn codex_completes_by_acp() {
+    completes(&CODEX_ACP);
 }
 
 #[test]

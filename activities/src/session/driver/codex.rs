@@ -16,6 +16,11 @@ use reader::CodexReader;
 #[derive(Debug)]
 pub(super) struct Codex;
 
+/// Whether these arguments keep Codex from starting a sandbox of its own.
+pub(super) fn has_no_sandbox(args: &[String]) -> bool {
+    requests::Sandbox::of(args).is_off()
+}
+
 impl AgentDriver for Codex {
     fn name(&self) -> &'static str {
         "codex"

@@ -18,7 +18,7 @@ use crate::process::Environment;
 
 use super::environment::{AgentEnvironment, environment};
 use super::handshake::handshake;
-use super::{AgentDriver, of};
+use super::{AgentDriver, codex, of};
 
 /// How long a program may take to print its version.
 const LONGEST: Duration = Duration::from_secs(20);
@@ -97,7 +97,7 @@ pub fn settings_problem(agent: &AgentSettings) -> Option<Obstacle> {
         // codex starts its own sandbox for each command, which fails inside another one: it would
         // end its paid session without a single command.
         Driver::Codex
-            if !agent.args.iter().any(|arg| arg.starts_with("--sandbox"))
+            if !codex::has_no_sandbox(&agent.args)
                 && confine::level(agent.sandbox).is_ok_and(|level| level.is_some()) =>
         {
             Some(Obstacle::new(

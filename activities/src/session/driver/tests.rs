@@ -261,3 +261,14 @@ fn arguments_of_the_user_replace_the_defaults() {
         "run --format json --print-logs --log-level ERROR --model m --session ID"
     );
 }
+
+#[test]
+fn codex_is_confined_by_longhaul_only_without_its_own_sandbox() {
+    let is_off = |args: &[&str]| {
+        codex::has_no_sandbox(&args.iter().map(|&arg| arg.to_owned()).collect::<Vec<_>>())
+    };
+    assert!(is_off(&["--sandbox", "danger-full-access"]));
+    assert!(is_off(&["-s", "danger-full-access", "-c", "x=1"]));
+    assert!(is_off(&["--sandbox=danger-full-access"]));
+    assert!(!is_off(&[]) && !is_off(&["-s", "workspace-write"]));
+}

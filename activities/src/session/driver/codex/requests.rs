@@ -14,6 +14,7 @@ const INTERRUPT: u64 = 4;
 const NO_METHOD: i64 = -32601;
 
 /// The sandbox of Codex that the settings choose. The app-server has no such option.
+#[derive(Debug)]
 pub(super) struct Sandbox {
     pub(super) mode: String,
     /// The other arguments.
@@ -29,11 +30,16 @@ impl Sandbox {
                 None if ["--sandbox", "-s"].contains(&arg.as_str()) => {
                     found.mode = args.next().cloned().unwrap_or_default();
                 }
-                Some(("--sandbox", mode)) => found.mode = mode.into(),
+                Some(("--sandbox" | "-s", mode)) => found.mode = mode.into(),
                 _ => found.rest.push(arg.clone()),
             }
         }
         found
+    }
+
+    /// Whether Codex starts no sandbox of its own.
+    pub(super) fn is_off(&self) -> bool {
+        self.mode == "danger-full-access"
     }
 }
 
