@@ -95,6 +95,8 @@ impl Service {
         let started = engine.start(new.clone()).await?;
         if started == Started::Over || (started == Started::Joined && self.is_ending(&run).await?) {
             self.begin_again(engine, &project, new).await?;
+        } else if started == Started::Joined {
+            self.report_finished_work(engine, &run).await?;
         }
         if started != Started::New && !terms.labels.is_empty() {
             engine.signal(&run, signal::LABEL, Payload::of(&terms.labels)).await?;

@@ -8,8 +8,10 @@ use longhaul_engine::{
 };
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{ProjectRef, SessionEnding, SessionReport};
-use longhaul_workflows::feature::{FeatureInput, FeatureOutcome};
-use longhaul_workflows::project::{FeatureRuns, ProjectInput, ProjectView};
+use longhaul_workflows::feature::{FeatureInput, FeatureOutcome, FeatureWorkflow};
+use longhaul_workflows::project::{
+    FeatureRuns, ProjectInput, ProjectView, changes_the_work, signal,
+};
 use serde::de::DeserializeOwned;
 
 use crate::head::RunHead;
@@ -76,6 +78,51 @@ impl Service {
             runs.insert(id, known);
         }
         Ok(runs)
+    }
+
+    /// Reports to a project which features were terminated before they received that their last
+    /// session called the work done.
+    pub(crate) async fn report_finished_work(
+        &self,
+        engine: &Engine,
+        project: &RunId,
+    ) -> Result<(), StoreError> {
+        let below = self.store.runs(&format!("{project}/")).await?;
+        let backlog = ProjectView::of(&self.store.published(project).await?).backlog;
+        let ended = below.iter().filter(|(_, summary)| summary.workflow == FeatureWorkflow::NAME);
+        let latest = LatestRuns::of(&below);
+        for (run, summary) in ended.filter(|(run, summary)| latest.after(run, summary).is_none()) {
+            if !self.is_terminated(engine, run, summary).await?
+                || !self.called_done(run.as_str()).await?
+            {
+                continue;
+            }
+            let Some(begun) = self.feature_of(run.as_str()).await? else { continue };
+            let listed = backlog.iter().find(|feature| feature.id == begun.id);
+            if listed
+                .is_some_and(|it| !it.passes && !changes_the_work(&it.differing_fields(&begun)))
+            {
+                engine.signal(project, signal::CALLED_DONE, Payload::of(&begun.id)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a run was terminated; waits until an unread request is applied.
+    async fn is_terminated(
+        &self,
+        engine: &Engine,
+        run: &RunId,
+        summary: &Summary,
+    ) -> Result<bool, StoreError> {
+        if summary.status.is_terminal() {
+            return Ok(summary.status == Status::Cancelled);
+        }
+        let is_due = self.is_ending(run).await?;
+        if is_due {
+            engine.outcome(run).await?;
+        }
+        Ok(is_due)
     }
 
     /// Whether the last run of a feature was ended before it received that its last session called

@@ -88,6 +88,18 @@ fn the_finished_work_of_a_terminated_feature_is_not_paid_again() {
 }
 
 #[test]
+fn the_finished_work_of_a_terminated_feature_of_a_cancelled_project_is_not_paid_again() {
+    for requests in [["terminate parser", "cancel ."], ["cancel .", "terminate parser"]] {
+        let world = World::with_untaken_session("parser");
+        for request in requests {
+            world.call(request).exits(0);
+        }
+        world.run().exits(0);
+        assert_eq!(world.project.marks().len(), 1, "{requests:?}: one session");
+    }
+}
+
+#[test]
 fn landed_work_that_was_blocked_is_not_paid_again_after_a_terminate() {
     let world = World::new(&[plain("parser", &[], 1)], 0.0);
     world.run().exits(0);

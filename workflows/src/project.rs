@@ -35,6 +35,7 @@ use crate::feature::{Edited, FeatureInput, FeatureWorkflow, MergeLease, MergeReq
 pub use crate::finding::Skipped;
 pub use back::Forked;
 pub use breaker::SessionsPaused;
+pub use list::changes_the_work;
 use order::{AfterSync, Order};
 pub use order::{HeldRuns, SyncRequest};
 pub use published::ProjectView;

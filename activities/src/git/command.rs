@@ -6,12 +6,14 @@ pub(super) mod hang;
 pub(super) mod place;
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use longhaul_engine::Failure;
+use nix::sys::signal::Signal;
 use nix::unistd::{AccessFlags, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
@@ -381,6 +383,13 @@ impl Finished {
         machine::cause_in_stderr(&self.stderr, &candidates)
             .or_else(silent)
             .or_else(|| self.unwritable_objects())
+            .or_else(|| self.kill())
+    }
+
+    /// The kill of the process by the system: git itself ends in other ways.
+    fn kill(&self) -> Option<String> {
+        let is_killed = self.status.signal() == Some(Signal::SIGKILL as i32);
+        is_killed.then(|| "git was killed, as by a system without free memory".to_owned())
     }
 
     /// The objects that another user owns, as after a command of the superuser in the repository.
@@ -501,6 +510,14 @@ mod tests {
     fn of_a_long_complaint_the_ends_are_shown() {
         assert_eq!(excerpt("1\n2\n3\n"), "1\n2\n3");
         assert_eq!(excerpt("1\n2\n3\n4\n5\n6\n7\n8"), "1\n...\n4\n5\n6\n7\n8");
+    }
+
+    #[tokio::test]
+    async fn a_killed_git_is_a_failure_of_the_machine() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path()).setting("alias.die=!kill -9 $PPID");
+        let failure = git.arg("die").run().await.unwrap_err();
+        assert_eq!(failure.kind, longhaul_engine::FailureKind::Machine, "{failure}");
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ mod head;
 mod index;
 mod linked;
 mod packed;
+mod packs;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -65,6 +66,17 @@ pub enum Damage {
         /// The refs that have a reflog and no file of their own.
         lost: Vec<String>,
     },
+    /// A pack whose index is missing or damaged.
+    PackIndex(PathBuf),
+    /// A pack that is shortened or damaged at its end.
+    Pack(PathBuf),
+    /// A repository that lends objects and is not there.
+    Alternate {
+        /// The file that names it.
+        file: PathBuf,
+        /// The directory of its objects.
+        missing: PathBuf,
+    },
     /// A damaged file that links another checkout of the user to the repository.
     Linked {
         /// The file.
@@ -82,6 +94,9 @@ impl Damage {
             | Self::Config(file)
             | Self::Index(file)
             | Self::NoRefs(file)
+            | Self::PackIndex(file)
+            | Self::Pack(file)
+            | Self::Alternate { file, .. }
             | Self::Ref { file, .. }
             | Self::Head { file, .. }
             | Self::PackedRefs { file, .. }
@@ -111,6 +126,12 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     let mut found: Vec<Damage> = empty_objects(&objects).map(Damage::EmptyObject).collect();
     if pipe_in(&objects).is_some() {
         // Git could wait at it for ever.
+        return Ok(found);
+    }
+    let packs = packs::find(&objects)?;
+    if !packs.is_empty() {
+        // Refs would seem to name lost commits.
+        found.extend(packs);
         return Ok(found);
     }
     found.extend(head::find(&admin, &common)?);
@@ -172,6 +193,11 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
              `git update-ref {name} COMMIT`"
         ))),
         Damage::Index(file) => index::recreate(checkout, file).await,
+        Damage::PackIndex(pack) => packs::index(checkout, pack).await,
+        Damage::Pack(file) | Damage::Alternate { file, .. } => Err(Failure::terminal(format!(
+            "objects in {} cannot be read; restore them from another clone or a backup",
+            file.display()
+        ))),
         Damage::NoRefs(directory) => std::fs::create_dir(directory)
             .map_err(|error| files::failed("create", directory, &error)),
         Damage::Config(file) => Err(Failure::terminal(format!(

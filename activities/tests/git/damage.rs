@@ -451,3 +451,50 @@ async fn a_missing_commit_of_the_history_is_named() {
     let failure = lost_objects(&world.root).await.unwrap_err();
     assert!(failure.message.contains(&first), "{failure}");
 }
+
+#[tokio::test]
+async fn a_pack_without_a_sound_index_is_indexed_again_and_no_ref_is_touched() {
+    for left in [None, Some("")] {
+        let world = World::new();
+        let commit = world.at("main");
+        world.run(&["gc", "--quiet"]);
+        let pack = pack_of(&world);
+        let index = pack.with_extension("idx");
+        std::fs::remove_file(&index).unwrap();
+        if let Some(left) = left {
+            std::fs::write(&index, left).unwrap();
+        }
+        let file = std::fs::File::open(&pack).unwrap();
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1))
+            .unwrap();
+        let damage = find(&world).await;
+        assert_eq!(damage, [Damage::PackIndex(pack.canonicalize().unwrap())]);
+        repair(&world.root, &damage[0]).await.unwrap();
+        assert_eq!((find(&world).await, world.at("main")), (vec![], commit));
+    }
+}
+
+#[tokio::test]
+async fn a_shortened_pack_and_a_missing_alternate_are_named_and_no_ref_is_touched() {
+    let world = World::new();
+    world.run(&["gc", "--quiet"]);
+    let pack = pack_of(&world);
+    let bytes = std::fs::read(&pack).unwrap();
+    std::fs::remove_file(&pack).unwrap();
+    std::fs::write(&pack, &bytes[..bytes.len() - 7]).unwrap();
+    let damage = find(&world).await;
+    assert_eq!(damage, [Damage::Pack(pack.canonicalize().unwrap())]);
+    repair(&world.root, &damage[0]).await.unwrap_err();
+
+    let world = World::new();
+    write(&world.root, ".git/objects/info/alternates", "/no/such/objects\n");
+    let damage = find(&world).await;
+    let [Damage::Alternate { missing, .. }] = damage.as_slice() else { panic!("{damage:?}") };
+    assert_eq!(missing, std::path::Path::new("/no/such/objects"));
+}
+
+fn pack_of(world: &World) -> std::path::PathBuf {
+    let mut files = std::fs::read_dir(world.root.join(".git/objects/pack")).unwrap();
+    let is_pack = |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == "pack");
+    files.find_map(|file| Some(file.unwrap().path()).filter(is_pack)).unwrap()
+}

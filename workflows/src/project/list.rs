@@ -16,7 +16,7 @@ fn changes_the_question(fields: &[&str]) -> bool {
 
 /// Whether these fields ask for other work. Edited checks do not: they show whether the work that is
 /// there suffices.
-fn changes_the_work(fields: &[&str]) -> bool {
+pub fn changes_the_work(fields: &[&str]) -> bool {
     changes_the_question(fields)
         && fields.iter().any(|field| !matches!(*field, "checks" | "approval"))
 }
@@ -200,9 +200,9 @@ impl ProjectRun {
         }
     }
 
-    /// The next run checks the work of a blocked feature before it pays for a session.
+    /// The next run checks the work of the last one before it pays for a session.
     pub(super) fn note_called_done(&mut self, id: &FeatureId) {
-        if matches!(self.backlog.state(id), Some(FeatureState::Blocked(_))) {
+        if self.backlog.state(id).is_some_and(|state| *state != FeatureState::Passed) {
             self.record(id).called_done = true;
         }
     }

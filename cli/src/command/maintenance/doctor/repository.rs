@@ -40,9 +40,13 @@ pub(super) async fn look(root: &Path, fix: bool) -> Vec<Finding> {
     for damage in &others {
         findings.push(of(root, damage, fix).await);
     }
-    let is_made = |damage: &Damage| matches!(damage, Damage::NoRefs(path) if path.is_dir());
-    if fix && others.iter().any(is_made) {
-        // Only now git sees a repository.
+    let hid_others = |damage: &Damage| match damage {
+        Damage::NoRefs(path) => path.is_dir(),
+        Damage::PackIndex(pack) => pack.with_extension("idx").exists(),
+        _ => false,
+    };
+    if fix && !findings.iter().any(Finding::is_problem) && others.iter().any(hid_others) {
+        // Only now git sees all of the repository.
         findings.extend(Box::pin(look(root, fix)).await);
     } else if fix && !findings.iter().any(Finding::is_problem) {
         // An empty object that was removed is a missing one now.
@@ -170,6 +174,18 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
             format!("the directory {file} is missing, and so git sees no repository"),
             format!("mkdir '{file}', then this command again: the refs are in the reflogs"),
         ),
+        Damage::PackIndex(_) => (
+            format!("the index of {file} is missing or damaged, so its objects seem to be lost"),
+            format!("git index-pack '{file}'"),
+        ),
+        Damage::Pack(_) => (
+            format!("{file} is shortened or damaged, so its objects cannot be read"),
+            "restore it from another clone or a backup".to_owned(),
+        ),
+        Damage::Alternate { missing, .. } => (
+            format!("{file} names {}, which is not there", missing.display()),
+            "bring it back, for example mount its disk; or correct that line".to_owned(),
+        ),
         Damage::Linked { checkout, .. } => of_linked(root, damage.file(), checkout.as_deref()),
         Damage::Index(index) if !index.exists() => (
             format!("the index {file} is missing: git takes all files as deleted"),
@@ -184,7 +200,9 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
     let must_be_done_by_hand = match damage {
         Damage::Ref { name, last: None, .. } => !is_replaceable(name),
         Damage::Head { content, .. } => content.is_none(),
-        Damage::Linked { .. } | Damage::Config(_) => true,
+        Damage::Linked { .. } | Damage::Config(_) | Damage::Pack(_) | Damage::Alternate { .. } => {
+            true
+        }
         _ => false,
     };
     if must_be_done_by_hand {

@@ -1,0 +1,94 @@
+//! Damaged packs and alternates. Objects in them only seem to be lost, so no ref is judged before
+//! they can be read again.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use longhaul_engine::Failure;
+
+use super::super::command::Git;
+use super::super::files;
+use super::{Damage, entries};
+
+/// The length of an index without objects: a header, the fan-out table and two checksums.
+const SMALLEST_INDEX: u64 = 8 + 256 * 4 + 2 * 20;
+/// The lengths of object names, and so of checksums.
+const CHECKSUMS: [usize; 2] = [20, 32];
+/// Git renames a pack before its index: for a moment it has none.
+const SETTLED: Duration = Duration::from_mins(1);
+
+pub(super) fn find(objects: &Path) -> Result<Vec<Damage>, Failure> {
+    let mut found = Vec::new();
+    let is_pack = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "pack");
+    for pack in entries(&objects.join("pack")).filter(is_pack) {
+        let index = pack.with_extension("idx");
+        if !is_whole_index(&index) {
+            if is_settled(&pack) {
+                found.push(Damage::PackIndex(pack));
+            }
+        } else if !is_of_index(&pack, &index) {
+            found.push(Damage::Pack(pack));
+        }
+    }
+    let file = objects.join("info/alternates");
+    let text = files::shown(&files::read(&file)?.unwrap_or_default());
+    // A quoted path is left to git.
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', '"'])) {
+        let missing = objects.join(line);
+        if !missing.is_dir() {
+            found.push(Damage::Alternate { file: file.clone(), missing });
+        }
+    }
+    Ok(found)
+}
+
+/// Writes the index of a pack again, from the pack.
+pub(super) async fn index(checkout: &Path, pack: &Path) -> Result<(), Failure> {
+    let index = pack.with_extension("idx");
+    let aside = index.with_extension("idx.damaged");
+    let rename = |from: &Path, to: &Path| {
+        std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))
+    };
+    let is_there = files::is_there(&index);
+    if is_there {
+        rename(&index, &aside)?;
+    }
+    let written = Git::at(checkout).arg("index-pack").arg(pack).keep_running_on_drop().run().await;
+    match written {
+        Ok(_) if is_there => files::remove(&aside),
+        Err(failure) if is_there => rename(&aside, &index).and(Err(failure)),
+        written => written.map(drop),
+    }
+}
+
+fn is_whole_index(index: &Path) -> bool {
+    let is_long = std::fs::metadata(index).is_ok_and(|found| found.len() >= SMALLEST_INDEX);
+    let mut header = [0; 4096];
+    is_long
+        && File::open(index).and_then(|mut file| file.read(&mut header)).is_ok()
+        && header.iter().any(|byte| *byte != 0)
+}
+
+fn is_settled(pack: &Path) -> bool {
+    let changed = std::fs::metadata(pack).and_then(|found| found.modified());
+    changed.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > SETTLED))
+}
+
+/// Whether a pack ends with the checksum that its index has of it.
+fn is_of_index(pack: &Path, index: &Path) -> bool {
+    CHECKSUMS.iter().any(|length| {
+        let end = last_bytes(pack, *length);
+        let known = last_bytes(index, 2 * length);
+        end.zip(known).is_some_and(|(end, known)| end[..] == known[..*length])
+    })
+}
+
+fn last_bytes(file: &Path, count: usize) -> Option<Vec<u8>> {
+    let mut file = File::open(file).ok()?;
+    file.seek(SeekFrom::End(-i64::try_from(count).ok()?)).ok()?;
+    let mut bytes = Vec::with_capacity(count);
+    file.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
