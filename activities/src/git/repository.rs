@@ -132,6 +132,13 @@ async fn missing_commit(top: &Path) -> Result<Failure, Failure> {
     let has_ref = files::is_there(&common_dir(top).await?.join(&branch));
     let damage = find_damage(top).await?;
     if damage.is_empty() && !has_ref {
+        let listed = Git::at(top).args(["for-each-ref", "--count=1", "refs/heads/"]).finish();
+        if !listed.await?.text().is_empty() {
+            let branch = branch.trim_start_matches("refs/heads/");
+            return Ok(Failure::terminal(format!(
+                "the branch `{branch}` of {shown} has no commit; check out another branch there"
+            )));
+        }
         return Ok(Failure::terminal(format!("{shown} has no commit yet; make a first one")));
     }
     let named = damage.first().map_or(branch, |damage| {

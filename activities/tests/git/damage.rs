@@ -373,7 +373,7 @@ async fn a_branch_that_was_deleted_or_has_no_commit_yet_is_no_damage() {
     world.run(&["checkout", "--quiet", "--orphan", "new"]);
     assert_eq!(find(&world).await, []);
     let failure = Checkout::containing(&world.root).await.unwrap_err();
-    assert!(failure.message.contains("has no commit yet"), "{failure}");
+    assert!(failure.message.contains("the branch `new` of "), "{failure}");
 }
 
 #[tokio::test]
@@ -464,9 +464,6 @@ async fn a_pack_without_a_sound_index_is_indexed_again_and_no_ref_is_touched() {
         if let Some(left) = left {
             std::fs::write(&index, left).unwrap();
         }
-        let file = std::fs::File::open(&pack).unwrap();
-        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_hours(1))
-            .unwrap();
         let damage = find(&world).await;
         assert_eq!(damage, [Damage::PackIndex(pack.canonicalize().unwrap())]);
         repair(&world.root, &damage[0]).await.unwrap();

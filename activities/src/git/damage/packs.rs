@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use longhaul_engine::Failure;
 
@@ -16,8 +15,6 @@ use super::{Damage, entries};
 const SMALLEST_INDEX: u64 = 8 + 256 * 4 + 2 * 20;
 /// The lengths of object names, and so of checksums.
 const CHECKSUMS: [usize; 2] = [20, 32];
-/// Git renames a pack before its index: for a moment it has none.
-const SETTLED: Duration = Duration::from_mins(1);
 
 pub(super) fn find(objects: &Path) -> Result<Vec<Damage>, Failure> {
     let mut found = Vec::new();
@@ -25,9 +22,7 @@ pub(super) fn find(objects: &Path) -> Result<Vec<Damage>, Failure> {
     for pack in entries(&objects.join("pack")).filter(is_pack) {
         let index = pack.with_extension("idx");
         if !is_whole_index(&index) {
-            if is_settled(&pack) {
-                found.push(Damage::PackIndex(pack));
-            }
+            found.push(Damage::PackIndex(pack));
         } else if !is_of_index(&pack, &index) {
             found.push(Damage::Pack(pack));
         }
@@ -69,11 +64,6 @@ fn is_whole_index(index: &Path) -> bool {
     is_long
         && File::open(index).and_then(|mut file| file.read(&mut header)).is_ok()
         && header.iter().any(|byte| *byte != 0)
-}
-
-fn is_settled(pack: &Path) -> bool {
-    let changed = std::fs::metadata(pack).and_then(|found| found.modified());
-    changed.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > SETTLED))
 }
 
 /// Whether a pack ends with the checksum that its index has of it.
