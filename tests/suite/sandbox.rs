@@ -61,12 +61,12 @@ fn the_log_is_out_of_reach_of_all_verbs_of_a_session_that_its_sandbox_hides() {
     }
     let world = with_agent(
         "for verb in status graph 'feature list' run; do
-            \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/journal/said\" 2>&1
+            \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/journal/output\" 2>&1
         done",
         "",
     );
     world.run().exits(0);
-    let output = read(&world, "journal/said");
+    let output = read(&world, "journal/output");
     assert_eq!(output.matches("is out of reach of the session").count(), 4, "{output}");
     assert_eq!(output.lines().count(), 4, "{output}");
 }
@@ -74,7 +74,7 @@ fn the_log_is_out_of_reach_of_all_verbs_of_a_session_that_its_sandbox_hides() {
 #[test]
 fn agents_get_no_descriptor_that_the_caller_left_open() {
     let script =
-        "[ -e /proc/$$/fd/9 ] && echo leaked >>\"$PLACE/said\"; echo begun >>\"$PLACE/said\"";
+        "[ -e /proc/$$/fd/9 ] && echo leaked >>\"$PLACE/output\"; echo begun >>\"$PLACE/output\"";
     let world = with_agent(script, "sandbox = \"off\"\n");
     let line = format!("exec 9</tmp; \"$UNDER_TEST\" run {}; exit $?", world.root);
     world.longhaul.shell(&line).exits(0);
@@ -145,10 +145,10 @@ fn check_refusals(findings: &Value) {
 #[test]
 fn a_session_cannot_steer() {
     let script = "for verb in pause cancel terminate; do
-            env -i PATH=\"$PATH\" \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/said\" 2>&1
+            env -i PATH=\"$PATH\" \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/output\" 2>&1
             echo \"$verb: $?\" >>\"$PLACE/codes\"
          done
-         \"$LONGHAUL\" --data-dir \"$PLACE/home\" backup -O \"$PLACE/backup\" >>\"$PLACE/said\" 2>&1
+         \"$LONGHAUL\" --data-dir \"$PLACE/home\" backup -O \"$PLACE/backup\" >>\"$PLACE/output\" 2>&1
          \"$LONGHAUL\" --data-dir \"$PLACE/home\" status \"$PLACE/p\" >\"$PLACE/status\" 2>&1; echo \"status: $?\" >>\"$PLACE/codes\"";
     let world = with_agent(script, "sandbox = \"off\"\n");
     world.project.hold("parser");
@@ -179,12 +179,12 @@ fn a_session_in_a_sandbox_learns_that_the_log_is_out_of_reach() {
         return;
     }
     let script = "for verb in pause approve; do
-            \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/journal/said\" 2>&1
+            \"$LONGHAUL\" --data-dir \"$PLACE/home\" $verb \"$PLACE/p\" >>\"$PLACE/journal/output\" 2>&1
             echo \"$verb: $?\" >>\"$PLACE/journal/codes\"
          done";
     let world = with_agent(script, "sandbox = \"required\"\n");
     world.run().exits(0);
-    let output = read(&world, "journal/said");
+    let output = read(&world, "journal/output");
     assert_eq!(read(&world, "journal/codes"), "pause: 2\napprove: 2\n", "{output}");
     assert_eq!(output.matches("agents and checks ").count(), 2, "{output}");
 }

@@ -103,6 +103,12 @@ impl Repository {
                     clear_lock(lock, Some(&move_.checkout)).await?;
                 }
                 self.end_move(&move_, &admin).await?;
+                // The mark may be on another disk: a power cut must not keep its removal and lose
+                // the restored files.
+                self.disk
+                    .sync(&[&move_.checkout, &self.common])
+                    .await
+                    .map_err(|error| files::failed("sync", &move_.checkout, &error))?;
             }
             files::remove(&mark)?;
         }
