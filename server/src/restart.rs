@@ -88,16 +88,22 @@ impl Service {
         project: &RunId,
     ) -> Result<(), StoreError> {
         let below = self.store.runs(&format!("{project}/")).await?;
-        let backlog = ProjectView::of(&self.store.published(project).await?).backlog;
         let ended = below.iter().filter(|(_, summary)| summary.workflow == FeatureWorkflow::NAME);
         let latest = LatestRuns::of(&below);
+        let mut finished = Vec::new();
         for (run, summary) in ended.filter(|(run, summary)| latest.after(run, summary).is_none()) {
-            if !self.is_terminated(engine, run, summary).await?
-                || !self.called_done(run.as_str()).await?
+            if self.is_terminated(engine, run, summary).await?
+                && self.called_done(run.as_str()).await?
             {
-                continue;
+                finished.extend(self.feature_of(run.as_str()).await?);
             }
-            let Some(begun) = self.feature_of(run.as_str()).await? else { continue };
+        }
+        if finished.is_empty() {
+            // The list may be long, and is not needed.
+            return Ok(());
+        }
+        let backlog = ProjectView::of(&self.store.published(project).await?).backlog;
+        for begun in finished {
             let listed = backlog.iter().find(|feature| feature.id == begun.id);
             if listed
                 .is_some_and(|it| !it.passes && !changes_the_work(&it.differing_fields(&begun)))

@@ -237,6 +237,21 @@ pub fn is_replaceable(name: &str) -> bool {
     (is_own_ref(name) && name != branch_ref(NEXT)) || name == ORIG_HEAD
 }
 
+/// Has git write a file again; the old one, if there is one, is moved aside, and back if git fails.
+async fn rewrite(file: &Path, aside: &Path, git: Git) -> Result<(), Failure> {
+    let rename = |from: &Path, to: &Path| {
+        std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))
+    };
+    let is_there = files::is_there(file);
+    if is_there {
+        rename(file, aside)?;
+    }
+    match git.keep_running_on_drop().run().await {
+        Err(failure) if is_there => rename(aside, file).and(Err(failure)),
+        written => written.map(drop),
+    }
+}
+
 /// The loose objects without content.
 fn empty_objects(objects: &Path) -> impl Iterator<Item = PathBuf> {
     let is_fan_out = |path: &PathBuf| path.file_name().is_some_and(|name| name.len() == 2);

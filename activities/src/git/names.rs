@@ -167,6 +167,11 @@ pub(super) fn is_own_ref(name: &str) -> bool {
     name.starts_with("refs/heads/longhaul/") || name.starts_with("refs/longhaul/")
 }
 
+/// Whether a ref is a branch of the user.
+pub(super) fn is_users_branch(name: &str) -> bool {
+    name.starts_with("refs/heads/") && !is_own_ref(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use longhaul_engine::Failure;
 
 use super::super::command::place::line_in;
 use super::super::files;
-use super::super::names::{branch_ref, is_object_name, is_own_ref};
+use super::super::names::{branch_ref, is_object_name, is_users_branch};
 use super::{Damage, loose_refs, packed};
 
 /// Whether the HEAD in a git directory is damaged.
@@ -59,6 +59,6 @@ fn branches(common: &Path) -> Result<Vec<(String, Option<String>)>, Failure> {
             found.push((name, Some(commit)));
         }
     }
-    found.retain(|(name, _)| name.starts_with("refs/heads/") && !is_own_ref(name));
+    found.retain(|(name, _)| is_users_branch(name));
     Ok(found)
 }

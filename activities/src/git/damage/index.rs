@@ -9,7 +9,7 @@ use longhaul_engine::Failure;
 use super::super::command::Git;
 use super::super::command::directories::git_dir;
 use super::super::files;
-use super::entries;
+use super::{entries, rewrite};
 
 /// Git's messages about an index that it has read and cannot use.
 const INDEX_ERRORS: [&str; 3] = ["index file", "in the index,", "entries in index"];
@@ -66,19 +66,6 @@ async fn is_needed(checkout: &Path) -> Result<bool, Failure> {
 /// Moves an index aside, if there is one, and creates a new one from HEAD.
 pub(super) async fn recreate(checkout: &Path, index: &Path) -> Result<(), Failure> {
     let aside = files::first_free(|number| index.with_file_name(format!("index.damaged-{number}")));
-    let rename = |from: &Path, to: &Path| {
-        std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))
-    };
-    let is_there = files::is_there(index);
-    if is_there {
-        rename(index, &aside)?;
-    }
-    let read = Git::at(checkout).args(["read-tree", "HEAD"]).keep_running_on_drop().run().await;
-    if let Err(failure) = read {
-        if is_there {
-            rename(&aside, index)?;
-        }
-        return Err(failure);
-    }
+    rewrite(index, &aside, Git::at(checkout).args(["read-tree", "HEAD"])).await?;
     Git::at(checkout).args(["update-index", "-q", "--refresh"]).finish().await.map(drop)
 }

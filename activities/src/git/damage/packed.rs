@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use longhaul_engine::Failure;
 
 use super::super::files;
-use super::super::names::{is_object_name, is_own_ref};
+use super::super::names::{is_object_name, is_users_branch};
 use super::{Damage, entries};
 
 const FILE: &str = "packed-refs";
@@ -79,9 +79,8 @@ pub(super) fn missing_branches(common: &Path) -> Result<Vec<(String, PathBuf)>, 
     let packed = refs(common)?;
     let mut missing = Vec::new();
     for name in with_reflog_only(common) {
-        let is_users = name.starts_with("refs/heads/") && !is_own_ref(&name);
         let is_packed = packed.iter().any(|(known, _)| *known == name);
-        if is_users
+        if is_users_branch(&name)
             && !is_packed
             && files::read(&common.join("logs").join(&name))?.is_some_and(|log| !log.is_empty())
         {

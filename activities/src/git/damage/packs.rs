@@ -9,7 +9,7 @@ use longhaul_engine::Failure;
 
 use super::super::command::Git;
 use super::super::files;
-use super::{Damage, entries};
+use super::{Damage, entries, rewrite};
 
 /// The length of an index without objects: a header, the fan-out table and two checksums.
 const SMALLEST_INDEX: u64 = 8 + 256 * 4 + 2 * 20;
@@ -43,19 +43,8 @@ pub(super) fn find(objects: &Path) -> Result<Vec<Damage>, Failure> {
 pub(super) async fn index(checkout: &Path, pack: &Path) -> Result<(), Failure> {
     let index = pack.with_extension("idx");
     let aside = index.with_extension("idx.damaged");
-    let rename = |from: &Path, to: &Path| {
-        std::fs::rename(from, to).map_err(|error| files::failed("move", from, &error))
-    };
-    let is_there = files::is_there(&index);
-    if is_there {
-        rename(&index, &aside)?;
-    }
-    let written = Git::at(checkout).arg("index-pack").arg(pack).keep_running_on_drop().run().await;
-    match written {
-        Ok(_) if is_there => files::remove(&aside),
-        Err(failure) if is_there => rename(&aside, &index).and(Err(failure)),
-        written => written.map(drop),
-    }
+    rewrite(&index, &aside, Git::at(checkout).arg("index-pack").arg(pack)).await?;
+    files::remove(&aside)
 }
 
 fn is_whole_index(index: &Path) -> bool {
