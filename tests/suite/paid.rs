@@ -219,7 +219,7 @@ fn an_outage_blocks_no_feature() {
     let shown = paid.world.call("status .").exits(0).clone();
     shown
         .says("sessions paused")
-        .says("failed alike and changed nothing: exit code 1, `API Error: 529 overloaded`");
+        .says("failed in a row and changed nothing: exit code 1, `API Error: 529 overloaded`");
     paid.world.call("why <project>").exits(0).says("No session begins");
     // Three that failed, those that were under way then, and on a slow machine a probe or two.
     // Without a pause it is 24.

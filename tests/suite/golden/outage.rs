@@ -36,7 +36,11 @@ struct Shop {
 
 impl Shop {
     async fn open(plans: &'static [Plan]) -> Self {
-        let (world, memory) = (World::new(plans), MemoryStore::new());
+        Self::open_in(World::new(plans)).await
+    }
+
+    async fn open_in(world: World) -> Self {
+        let memory = MemoryStore::new();
         let engine = engine(&world, &memory).await;
         let project = ProjectRef { id: PROJECT.into(), root: "/home/ann/shop".into() };
         let input = Payload::of(&ProjectInput { project, memory: None });
@@ -87,7 +91,7 @@ impl Shop {
         let until =
             self.paused().await.and_then(|paused| paused.until).expect("sessions are paused");
         let left = (until - self.world.clock.now()).num_milliseconds();
-        self.world.clock.advance((left + 999) / 1000);
+        self.world.clock.advance((left.max(0) + 999) / 1000);
     }
 
     /// Waits until all features that are down wait for their agent; the sessions that it took.
@@ -171,7 +175,7 @@ async fn an_outage_costs_a_session_for_each_probe_and_no_feature() {
     assert!((3..=5).contains(&sessions), "{sessions}");
     let paused = shop.waits(30, sessions).await;
     assert!(
-        paused.reason.contains("sessions of `agent --print` failed alike"),
+        paused.reason.contains("sessions of `agent --print` failed in a row"),
         "{}",
         paused.reason
     );
@@ -221,6 +225,28 @@ async fn a_feature_that_fails_while_others_get_through_is_blocked() {
     until("the project is done", async || shop.is_idle().await).await;
     let view = shop.view().await.unwrap();
     assert_eq!((view.passed, view.blocked), (1, 1));
+    shop.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_feature_that_fails_alone_does_not_stop_the_others() {
+    static PLANS: [Plan; 3] =
+        [plan("basket", Habit::Down), plan("login", Habit::Plain), plan("search", Habit::Plain)];
+    let mut world = World::new(&PLANS);
+    world.parallel = 1;
+    let shop = Shop::open_in(world).await;
+    until("the project is done", async || {
+        if shop.paused().await.is_some_and(|paused| paused.until.is_some()) {
+            shop.let_probe().await;
+        }
+        shop.is_idle().await
+    })
+    .await;
+    let view = shop.view().await.unwrap();
+    assert_eq!((view.passed, view.blocked), (2, 1));
+    // Three, one after the outage, and a probe if no other feature is ready yet.
+    let sessions = shop.sessions("basket").await;
+    assert!((4..=5).contains(&sessions), "{sessions}");
     shop.engine.stop().await;
 }
 

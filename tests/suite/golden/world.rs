@@ -16,7 +16,7 @@ use longhaul_workflows::contracts::{
     SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::prompt;
-use longhaul_workflows::settings::{AgentSettings, Limits, Settings};
+use longhaul_workflows::settings::{AgentSettings, Limits, ProjectSettings, Settings};
 use tokio::sync::watch;
 
 /// How the work on a feature goes.
@@ -60,6 +60,8 @@ pub(super) struct Plan {
 #[derive(Clone)]
 pub(super) struct World {
     plans: &'static [Plan],
+    /// `[project] parallel`.
+    pub(super) parallel: u32,
     pub(super) clock: HeldClock,
     /// The commit that the target branch stands on.
     tip: Arc<Mutex<String>>,
@@ -145,6 +147,7 @@ impl World {
         let tip = Arc::new(Mutex::new(hash("main", 40)));
         Self {
             plans,
+            parallel: ProjectSettings::default().parallel,
             clock: HeldClock::default(),
             tip,
             let_go: watch::Sender::new(false),
@@ -223,6 +226,7 @@ impl World {
             },
             gates: vec![check("lint", "make lint")],
             baseline: vec![check("builds", "make")],
+            project: ProjectSettings { parallel: self.parallel, ..ProjectSettings::default() },
             limits: Limits { failed_gates: 2, ..Limits::default() },
             ..Settings::default()
         };

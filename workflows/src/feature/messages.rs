@@ -81,14 +81,14 @@ pub struct SessionEnded {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum SessionResult {
-    /// The agent worked: it ended normally, or it changed files.
+    /// The agent worked: it ended normally, or it worked for a while and changed files.
     Worked {
         /// Whether the agent called the work done.
         done: bool,
     },
     /// It was not used.
     Unused,
-    /// It failed without a change.
+    /// It failed, at once or without a change.
     Failed {
         /// `exit code 1`, or why the agent could not be started.
         ending: String,
@@ -96,6 +96,9 @@ pub enum SessionResult {
         last_words: String,
         /// Whether the agent could be started.
         started: bool,
+        /// Whether it changed files.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        changed: bool,
     },
 }
 

@@ -9,6 +9,9 @@ use crate::prompt;
 use super::Work;
 use super::messages::{SessionEnded, SessionPermit, SessionRequest, SessionResult};
 
+/// A session that fails sooner may have met an outage, whatever it changed.
+const SHORT_MS: u64 = 60_000;
+
 /// Requests a session and waits for the answer.
 pub(super) async fn request(
     context: &mut dyn Context,
@@ -42,12 +45,16 @@ impl SessionResult {
     pub(super) fn of(session: &SessionReport, has_changed: bool) -> Self {
         let last_words = prompt::last_words(&session.output_tail);
         match &session.ending {
-            SessionEnding::Failed { reason, .. } if !has_changed => {
-                let started = session.has_working_agent();
-                Self::Failed { ending: reason.clone(), last_words, started }
+            SessionEnding::Failed { reason, .. }
+                if !has_changed || session.duration_ms < SHORT_MS =>
+            {
+                let started = has_changed || session.has_working_agent();
+                let ending = reason.clone();
+                Self::Failed { ending, last_words, started, changed: has_changed }
             }
             SessionEnding::NotStarted { reason } => {
-                Self::Failed { ending: reason.clone(), last_words: String::new(), started: false }
+                let (ending, last_words) = (reason.clone(), String::new());
+                Self::Failed { ending, last_words, started: false, changed: false }
             }
             ending => Self::Worked { done: *ending == SessionEnding::ClaimsDone },
         }

@@ -53,8 +53,10 @@ impl ProjectRun {
         let in_progress = self.current.len();
         let aside = admission.aside.len().min(in_progress);
         let is_full = in_progress - aside >= parallel || in_progress >= 2 * parallel;
+        // Another feature shows whether the agent or the feature is at fault.
+        let has_lone_suspect = self.current.keys().any(|feature| admission.suspects_only(feature));
         let is_held = admission.repair.is_at_work(&self.held_features())
-            || (admission.paused.is_some() && in_progress > 0)
+            || (admission.paused.is_some() && in_progress > usize::from(has_lone_suspect))
             || self.lacking().is_some();
         !is_full && !is_held
     }
@@ -152,13 +154,14 @@ impl ProjectRun {
                 }
             }
             SessionResult::Unused => self.admission.breaker(&ended.agent).leave(feature),
-            SessionResult::Failed { ending, last_words, started } => {
+            SessionResult::Failed { ending, last_words, started, changed } => {
                 let now = context.now().await?;
                 let failed = FailedSession {
                     agent: &ended.agent.join(" "),
                     ending,
                     last_words,
                     started: *started,
+                    changed: *changed,
                 };
                 self.admission.breaker(&ended.agent).fail(feature, &failed, now);
             }
@@ -178,7 +181,9 @@ impl ProjectRun {
         let now = if needs_clock { Some(context.now().await?) } else { None };
         (self.admission.paused, self.probe_in) = (None, None);
         let (mut reasons, mut aside) = (BTreeMap::new(), BTreeSet::new());
-        for waiting in std::mem::take(&mut self.admission.waiting) {
+        let mut requests: Vec<_> = std::mem::take(&mut self.admission.waiting).into();
+        requests.sort_by_key(|waiting| self.admission.suspects_only(&waiting.feature));
+        for waiting in requests {
             match self.decide(&waiting, &held, now) {
                 Decision::Answer(permit) => {
                     if let Some(run) = self.run_of(&waiting.feature) {
@@ -324,7 +329,7 @@ impl ProjectRun {
                 if !earlier {
                     self.admission.paused = Some(paused);
                 }
-                wait(why, false)
+                wait(why, self.admission.suspects_only(feature))
             }
             Ok((forgiven, agent)) => {
                 self.admission.places.insert(feature.clone());

@@ -88,6 +88,11 @@ impl AdmissionState {
         self.breakers.entry(agent.join(" ")).or_default()
     }
 
+    /// Whether sessions are paused because of this feature only.
+    pub(super) fn suspects_only(&self, feature: &FeatureId) -> bool {
+        self.breakers.values().any(|breaker| breaker.suspects_only(feature))
+    }
+
     /// The features with any state here.
     pub(super) fn features(&self) -> impl Iterator<Item = &FeatureId> {
         let waiting = self.waiting.iter().map(|waiting| &waiting.feature);

@@ -1,5 +1,5 @@
-//! The circuit breaker of an agent: repeated equal failures without progress mean an outage of the
-//! agent, not bad features. No session begins for a while; then one probes.
+//! The circuit breaker of an agent: repeated failures mean an outage of the agent, not bad features.
+//! No session begins for a while; then one probes.
 //!
 //! Each project has its own breakers, so projects detect an outage of a shared agent separately. A
 //! limit over all projects would belong where [`Breaker::admit`] is called.
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
 
-/// The number of equal failures in a row that opens the breaker.
-const ALIKE: u32 = 3;
+/// The number of failures in a row that opens the breaker.
+const IN_A_ROW: u32 = 3;
 /// The first wait before a probe, in seconds; each failed probe doubles it.
 const FIRST_WAIT: u32 = 30;
 /// The longest wait before a probe, in seconds.
@@ -22,12 +22,14 @@ const LONGEST_WAIT: u32 = 15 * 60;
 /// The breaker of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Breaker {
-    /// The failure that the last sessions in a row share.
-    ending: String,
-    /// The number of these sessions.
+    /// The number of failures in a row.
     count: u32,
     /// Their features.
     features: BTreeSet<FeatureId>,
+    /// Some of them changed files.
+    has_changes: bool,
+    /// The features whose sessions began after the last failure.
+    fresh: BTreeSet<FeatureId>,
     /// Failed sessions, by feature, that do not count if this is an outage.
     suspects: BTreeMap<FeatureId, u32>,
     /// Failed sessions of an outage, not yet reported to their features.
@@ -89,6 +91,11 @@ impl Breaker {
         self.open.as_ref()?.probe.as_ref()
     }
 
+    /// Whether it is open because of this feature only, so that another one is the better probe.
+    pub(super) fn suspects_only(&self, feature: &FeatureId) -> bool {
+        self.is_open() && self.features.len() == 1 && self.features.contains(feature)
+    }
+
     /// Takes the uncounted failures of a feature that now uses another agent.
     pub(super) fn settle(&mut self, feature: &FeatureId) -> u32 {
         self.leave(feature);
@@ -108,15 +115,17 @@ impl Breaker {
                 return Admission::Waits(open.paused(self.works));
             }
             open.probe = Some(feature.clone());
+            self.fresh.insert(feature.clone());
             let suspects = self.suspects.remove(feature).unwrap_or(0);
             return Admission::Begins {
                 forgiven: suspects + self.forgiven.remove(feature).unwrap_or(0),
             };
         }
+        self.fresh.insert(feature.clone());
         Admission::Begins { forgiven: self.forgiven.remove(feature).unwrap_or(0) }
     }
 
-    /// A session failed without progress.
+    /// A session failed.
     pub(super) fn fail(
         &mut self,
         feature: &FeatureId,
@@ -124,18 +133,18 @@ impl Breaker {
         now: DateTime<Utc>,
     ) {
         if self.open.is_none() {
-            if self.ending != failure.ending {
-                (self.suspects, self.features) = (BTreeMap::new(), BTreeSet::new());
-                failure.ending.clone_into(&mut self.ending);
-            }
             self.count = self.suspects.values().sum();
         }
         self.count += 1;
+        self.has_changes |= failure.changed;
         self.features.insert(feature.clone());
+        self.fresh.clear();
         *self.suspects.entry(feature.clone()).or_default() += 1;
+        // A single feature whose work goes on is up to its own limit.
+        let is_outage = self.count >= IN_A_ROW && !(self.has_changes && self.features.len() == 1);
         let wait = match &self.open {
             Some(open) if open.probe.as_ref() == Some(feature) => (open.wait * 2).min(LONGEST_WAIT),
-            None if self.count >= ALIKE || !failure.started => FIRST_WAIT,
+            None if is_outage || !failure.started => FIRST_WAIT,
             _ => return,
         };
         let is_start = !failure.started;
@@ -147,22 +156,32 @@ impl Breaker {
 
     /// A session succeeded.
     pub(super) fn pass(&mut self, feature: &FeatureId) {
+        if !self.fresh.remove(feature) && self.count > 0 {
+            // It began before the last failure, so it may have used the agent before the outage.
+            self.works = true;
+            if let Some(open) = &mut self.open {
+                open.until = None;
+            }
+            return;
+        }
         // If only one feature fails while another succeeds, the failures are specific to that
-        // feature.
+        // feature; but the outage may have ended in between, so it gets one more session.
         let is_outage = self.open.as_ref().is_some_and(|open| {
             open.is_start || self.features.len() > 1 || self.features.contains(feature)
         });
-        if is_outage {
-            for (feature, count) in std::mem::take(&mut self.suspects) {
-                *self.forgiven.entry(feature).or_default() += count;
-            }
+        let is_open = self.is_open();
+        for (feature, count) in std::mem::take(&mut self.suspects) {
+            let forgiven = if is_outage { count } else { u32::from(is_open).min(count) };
+            *self.forgiven.entry(feature).or_default() += forgiven;
         }
-        let forgiven = std::mem::take(&mut self.forgiven);
-        *self = Self { forgiven, works: true, ..Self::default() };
+        let (forgiven, fresh) =
+            (std::mem::take(&mut self.forgiven), std::mem::take(&mut self.fresh));
+        *self = Self { forgiven, fresh, works: true, ..Self::default() };
     }
 
     /// A feature does not use its granted session, or its run is over.
     pub(super) fn leave(&mut self, feature: &FeatureId) {
+        self.fresh.remove(feature);
         if let Some(open) = &mut self.open
             && open.probe.as_ref() == Some(feature)
         {
@@ -187,25 +206,20 @@ impl Breaker {
     }
 
     fn why(&self, failure: &FailedSession<'_>) -> String {
-        let FailedSession { agent, ending, last_words, started } = failure;
+        let FailedSession { agent, ending, last_words, started, .. } = failure;
         let agent =
             if agent.chars().count() > LONG { first_word(agent) } else { (*agent).to_owned() };
-        let ending = ending.trim_end().trim_end_matches('.');
         let count = self.count;
-        match (started, last_words.is_empty()) {
-            (false, true) => format!("the agent `{agent}` cannot be started: {ending}"),
-            (false, false) => {
-                format!("the agent `{agent}` cannot be started: {ending}, `{last_words}`")
-            }
-            (true, true) => {
-                format!("{count} sessions of `{agent}` failed alike and changed nothing: {ending}")
-            }
+        let what = match (started, self.has_changes) {
+            (false, _) => format!("the agent `{agent}` cannot be started"),
+            (true, true) => format!("{count} sessions of `{agent}` failed in a row"),
             (true, false) => {
-                format!(
-                    "{count} sessions of `{agent}` failed alike and changed nothing: {ending}, `{last_words}`"
-                )
+                format!("{count} sessions of `{agent}` failed in a row and changed nothing")
             }
-        }
+        };
+        let ending = ending.trim_end().trim_end_matches('.');
+        let words = if last_words.is_empty() { String::new() } else { format!(", `{last_words}`") };
+        format!("{what}: {ending}{words}")
     }
 }
 
@@ -226,7 +240,7 @@ fn first_word(command: &str) -> String {
     format!("{} …", command.split(' ').next().unwrap_or_default())
 }
 
-/// A session that failed without progress.
+/// A session that failed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FailedSession<'a> {
     /// The command of its agent.
@@ -235,6 +249,8 @@ pub(super) struct FailedSession<'a> {
     pub(super) last_words: &'a str,
     /// Whether the agent could be started.
     pub(super) started: bool,
+    /// Whether it changed files.
+    pub(super) changed: bool,
 }
 
 #[cfg(test)]
@@ -242,13 +258,31 @@ mod tests {
     use super::*;
 
     const NOW: DateTime<Utc> = DateTime::UNIX_EPOCH;
+    const FAILED: FailedSession<'_> = FailedSession {
+        agent: "agent",
+        ending: "exit code 1",
+        last_words: "",
+        started: true,
+        changed: false,
+    };
+
+    fn feature(id: &str) -> FeatureId {
+        FeatureId::new(id).unwrap()
+    }
+
+    /// The failed sessions that are forgiven to a feature whose session may begin.
+    fn begins(breaker: &mut Breaker, id: &str) -> Option<u32> {
+        match breaker.admit(&feature(id), Some(NOW)) {
+            Admission::Begins { forgiven } => Some(forgiven),
+            Admission::Waits(_) => None,
+        }
+    }
 
     /// Lets sessions fail until the breaker opens; returns whether a person may need to act.
     fn needs_person(breaker: &mut Breaker, started: bool) -> Option<bool> {
         let feature = FeatureId::new("login").unwrap();
-        for _ in 0..ALIKE {
-            let failed =
-                FailedSession { agent: "agent", ending: "exit code 1", last_words: "", started };
+        for _ in 0..IN_A_ROW {
+            let failed = FailedSession { started, ..FAILED };
             breaker.fail(&feature, &failed, NOW);
         }
         match breaker.admit(&feature, Some(NOW)) {
@@ -259,15 +293,73 @@ mod tests {
 
     #[test]
     fn an_agent_that_got_through_is_waited_for_until_a_person_has_the_project_run() {
-        let (mut breaker, feature) = (Breaker::default(), FeatureId::new("login").unwrap());
+        let mut breaker = Breaker::default();
+        let probe = |breaker: &mut Breaker| {
+            breaker.hurry();
+            begins(breaker, "login");
+            breaker.pass(&feature("login"));
+        };
         assert_eq!(needs_person(&mut breaker, true), Some(true), "it may not be logged in");
-        breaker.pass(&feature);
+        probe(&mut breaker);
         assert_eq!(needs_person(&mut breaker, true), Some(false), "an outage");
-        breaker.pass(&feature);
+        probe(&mut breaker);
         assert_eq!(needs_person(&mut breaker, false), Some(true), "it is gone");
-        breaker.pass(&feature);
+        probe(&mut breaker);
         breaker.hurry();
         assert_eq!(needs_person(&mut breaker, true), Some(true));
+    }
+
+    #[test]
+    fn a_session_from_before_an_outage_does_not_hide_it() {
+        let mut breaker = Breaker::default();
+        for id in ["basket", "login", "search"] {
+            assert_eq!(begins(&mut breaker, id), Some(0));
+        }
+        for earlier in ["login", "search"] {
+            breaker.fail(&feature("basket"), &FAILED, NOW);
+            breaker.pass(&feature(earlier));
+            assert_eq!(begins(&mut breaker, "basket"), Some(0));
+        }
+        breaker.fail(&feature("basket"), &FAILED, NOW);
+        assert!(breaker.is_open());
+        assert_eq!(begins(&mut breaker, "basket"), None);
+    }
+
+    #[test]
+    fn a_session_since_the_failures_shows_that_the_agent_works() {
+        let mut breaker = Breaker::default();
+        for other in ["login", "search", "login", "search"] {
+            assert_eq!(begins(&mut breaker, "basket"), Some(0));
+            breaker.fail(&feature("basket"), &FAILED, NOW);
+            assert_eq!(begins(&mut breaker, other), Some(0));
+            breaker.pass(&feature(other));
+        }
+        assert!(!breaker.is_open(), "the feature is at fault");
+    }
+
+    #[test]
+    fn a_feature_that_failed_alone_gets_one_session_more() {
+        let mut breaker = Breaker::default();
+        for _ in 0..IN_A_ROW {
+            breaker.fail(&feature("basket"), &FAILED, NOW);
+        }
+        assert!(breaker.suspects_only(&feature("basket")));
+        breaker.hurry();
+        assert_eq!(begins(&mut breaker, "login"), Some(0));
+        breaker.pass(&feature("login"));
+        assert_eq!(begins(&mut breaker, "basket"), Some(1));
+    }
+
+    #[test]
+    fn sessions_that_change_files_show_an_outage_if_several_features_fail() {
+        let changed = FailedSession { changed: true, ..FAILED };
+        let mut breaker = Breaker::default();
+        for _ in 0..IN_A_ROW {
+            breaker.fail(&feature("basket"), &changed, NOW);
+        }
+        assert!(!breaker.is_open());
+        breaker.fail(&feature("login"), &changed, NOW);
+        assert!(breaker.is_open());
     }
 
     #[test]
@@ -279,6 +371,7 @@ mod tests {
             ending: "exit code 127",
             last_words: "not found",
             started: false,
+            ..FAILED
         };
         breaker.fail(&FeatureId::new("login").unwrap(), &failed, NOW);
         let why = breaker.open.map(|open| open.why);
