@@ -70,6 +70,11 @@ pub enum Damage {
     PackIndex(PathBuf),
     /// A pack that is shortened or damaged at its end.
     Pack(PathBuf),
+    /// The directory of the objects is missing: git sees no repository.
+    NoObjects(PathBuf),
+    /// The list of the commits at which the history of a shallow clone ends has other lines: every
+    /// command fails.
+    Shallow(PathBuf),
     /// A repository that lends objects and is not there.
     Alternate {
         /// The file that names it.
@@ -96,6 +101,8 @@ impl Damage {
             | Self::NoRefs(file)
             | Self::PackIndex(file)
             | Self::Pack(file)
+            | Self::NoObjects(file)
+            | Self::Shallow(file)
             | Self::Alternate { file, .. }
             | Self::Ref { file, .. }
             | Self::Head { file, .. }
@@ -116,6 +123,13 @@ pub async fn find_damage(checkout: &Path) -> Result<Vec<Damage>, Failure> {
     if !configs.is_empty() {
         // Every git command would fail, so nothing else can be checked.
         return Ok(configs.into_iter().map(Damage::Config).collect());
+    }
+    if !common.join("objects").is_dir() && common.join("refs").is_dir() {
+        return Ok(vec![Damage::NoObjects(common.join("objects"))]);
+    }
+    let shallow = common.join("shallow");
+    if files::read(&shallow)?.is_some_and(|list| !is_list_of_objects(&list)) {
+        return Ok(vec![Damage::Shallow(shallow)]);
     }
     let refs = common.join("refs");
     if !refs.is_dir() && common.join("objects").is_dir() && admin.join("HEAD").is_file() {
@@ -194,10 +208,16 @@ pub async fn repair(checkout: &Path, damage: &Damage) -> Result<(), Failure> {
         ))),
         Damage::Index(file) => index::recreate(checkout, file).await,
         Damage::PackIndex(pack) => packs::index(checkout, pack).await,
-        Damage::Pack(file) | Damage::Alternate { file, .. } => Err(Failure::terminal(format!(
-            "objects in {} cannot be read; restore them from another clone or a backup",
+        Damage::Shallow(file) => Err(Failure::terminal(format!(
+            "git cannot read {}; restore it from a backup, or clone the repository again",
             file.display()
         ))),
+        Damage::Pack(file) | Damage::NoObjects(file) | Damage::Alternate { file, .. } => {
+            Err(Failure::terminal(format!(
+                "objects in {} cannot be read; restore them from another clone or a backup",
+                file.display()
+            )))
+        }
         Damage::NoRefs(directory) => std::fs::create_dir(directory)
             .map_err(|error| files::failed("create", directory, &error)),
         Damage::Config(file) => Err(Failure::terminal(format!(
@@ -269,6 +289,10 @@ fn empty_objects(objects: &Path) -> impl Iterator<Item = PathBuf> {
 fn is_rest_of_object_name(name: &OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     matches!(bytes.len(), 38 | 62) && bytes.iter().all(u8::is_ascii_hexdigit)
+}
+
+fn is_list_of_objects(bytes: &[u8]) -> bool {
+    files::shown(bytes).lines().all(|line| is_object_name(line.trim()))
 }
 
 /// The first pipe, socket or device among the loose objects.

@@ -490,6 +490,27 @@ async fn a_shortened_pack_and_a_missing_alternate_are_named_and_no_ref_is_touche
     assert_eq!(missing, std::path::Path::new("/no/such/objects"));
 }
 
+#[tokio::test]
+async fn missing_objects_and_a_damaged_shallow_file_are_named() {
+    let world = World::new();
+    let objects = world.root.join(".git/objects");
+    std::fs::rename(&objects, world.root.join(".git/objects.away")).unwrap();
+    let failure = Checkout::containing(&world.root).await.unwrap_err();
+    assert!(failure.message.contains("git cannot read"), "{failure}");
+    assert!(!failure.message.contains("git init"), "{failure}");
+    let damage = find(&world).await;
+    assert!(matches!(damage.as_slice(), [Damage::NoObjects(_)]), "{damage:?}");
+    repair(&world.root, &damage[0]).await.unwrap_err();
+
+    let world = World::new();
+    write(&world.root, ".git/shallow", "garbage\n");
+    let damage = find(&world).await;
+    assert!(matches!(damage.as_slice(), [Damage::Shallow(_)]), "{damage:?}");
+    repair(&world.root, &damage[0]).await.unwrap_err();
+    write(&world.root, ".git/shallow", &format!("{}\n", world.at("main")));
+    assert_eq!(find(&world).await, []);
+}
+
 fn pack_of(world: &World) -> std::path::PathBuf {
     let mut files = std::fs::read_dir(world.root.join(".git/objects/pack")).unwrap();
     let is_pack = |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == "pack");

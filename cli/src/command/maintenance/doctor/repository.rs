@@ -121,8 +121,31 @@ fn of_linked(root: &Path, file: &Path, checkout: Option<&Path>) -> (String, Stri
 }
 
 async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
+    let (what, advice) = describe(root, damage);
+    let finding = Finding::problem("repository", what, advice);
+    let must_be_done_by_hand = match damage {
+        Damage::Ref { name, last: None, .. } => !is_replaceable(name),
+        Damage::Head { content, .. } => content.is_none(),
+        Damage::Linked { .. }
+        | Damage::Config(_)
+        | Damage::Pack(_)
+        | Damage::NoObjects(_)
+        | Damage::Shallow(_)
+        | Damage::Alternate { .. } => true,
+        _ => false,
+    };
+    if must_be_done_by_hand {
+        return finding;
+    }
+    let outcome =
+        if fix { repair(root, damage).await.map_err(std::io::Error::other) } else { Ok(()) };
+    finding.or_fix(fix, || outcome)
+}
+
+/// The problem and the remedy.
+fn describe(root: &Path, damage: &Damage) -> (String, String) {
     let file = damage.file().display();
-    let (what, advice) = match damage {
+    match damage {
         Damage::Config(_) => (
             format!("git cannot read {file}, and so refuses every command"),
             format!(
@@ -182,6 +205,16 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
             format!("{file} is shortened or damaged, so its objects cannot be read"),
             "restore it from another clone or a backup".to_owned(),
         ),
+        Damage::NoObjects(_) => (
+            format!("the directory {file} is missing, and with it all commits"),
+            "restore .git from a backup or another clone; do not run `git init`".to_owned(),
+        ),
+        Damage::Shallow(_) => (
+            format!("git cannot read {file}, and so refuses every command"),
+            format!(
+                "if this is no shallow clone: rm '{file}'; otherwise restore it from a backup, or clone again"
+            ),
+        ),
         Damage::Alternate { missing, .. } => (
             format!("{file} names {}, which is not there", missing.display()),
             "bring it back, for example mount its disk; or correct that line".to_owned(),
@@ -195,20 +228,5 @@ async fn of(root: &Path, damage: &Damage, fix: bool) -> Finding {
             format!("git cannot read the index {file}"),
             format!("mv '{file}' '{file}.damaged' && git reset"),
         ),
-    };
-    let finding = Finding::problem("repository", what, advice);
-    let must_be_done_by_hand = match damage {
-        Damage::Ref { name, last: None, .. } => !is_replaceable(name),
-        Damage::Head { content, .. } => content.is_none(),
-        Damage::Linked { .. } | Damage::Config(_) | Damage::Pack(_) | Damage::Alternate { .. } => {
-            true
-        }
-        _ => false,
-    };
-    if must_be_done_by_hand {
-        return finding;
     }
-    let outcome =
-        if fix { repair(root, damage).await.map_err(std::io::Error::other) } else { Ok(()) };
-    finding.or_fix(fix, || outcome)
 }
