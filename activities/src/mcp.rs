@@ -1,43 +1,41 @@
 //! Tools of MCP servers for the built-in agent.
 //!
-//! A server runs in the sandbox of the agent, for one exchange: for the list of its tools at the
-//! start of a session, and for each call. So no crash can take its state back, and it ends with the
-//! call. Its standard output reaches the client through an observer. A server with an address runs
-//! elsewhere; it is connected to for one exchange, too.
+//! A server is connected to when a session first calls it, and until the session ends. After a crash
+//! it is started again, and the model is told. For the list of tools at the start of a session it has
+//! a connection of its own.
 
+mod connection;
 mod http;
+mod kept;
 mod output;
 
 use std::path::Path;
-use std::time::Duration;
 
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{McpTool, ToolSpec};
 use longhaul_workflows::settings::{AgentSettings, Confinement, Driver};
-use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, Tool};
-use rmcp::service::{RoleClient, RunningService};
-use tokio::sync::oneshot;
 
 use crate::checks::SetUp;
 use crate::confine::{ConfinedPaths, sandbox};
 use crate::model::client::Clients;
 use crate::obstacle::{Obstacle, why_not};
-use crate::process::{Environment, Fifo, Limits, Spec, logs_of};
+use crate::process::{Environment, Fifo, Limits, Spec};
 
 pub(crate) use http::key_of;
-use output::output;
+pub use kept::McpServers;
+
+use connection::{Client, Connection};
+use kept::Key;
 
 /// The result of a tool.
 pub(crate) struct ToolResult {
     pub(crate) text: String,
     pub(crate) is_error: bool,
+    /// Whether the server was started or connected to for this call.
+    pub(crate) is_first: bool,
 }
 
-/// The timeout of one exchange.
-const TIMEOUT: Duration = Duration::from_mins(10);
-/// The time in which a server has to end once its input is closed.
-const GRACE: Duration = Duration::from_secs(5);
 /// The longest name of a tool that providers accept.
 const LONGEST_NAME: usize = 64;
 /// The most tools of a server.
@@ -56,8 +54,6 @@ pub(crate) struct Host<'a> {
     /// The HTTP clients of the handler: a new one would read the certificates of the system.
     pub(crate) clients: &'a Clients,
 }
-
-type Client = RunningService<RoleClient, ()>;
 
 /// Why a server of the settings cannot be started. Nothing is started.
 pub fn problem(root: &Path, agent: &AgentSettings) -> Option<Obstacle> {
@@ -97,8 +93,11 @@ impl Host<'_> {
         }
         let mut specs = Vec::new();
         for server in self.agent.mcp.keys() {
-            let mut tools =
-                self.exchange(server, async |client| client.list_all_tools().await).await?;
+            let mut connection = self.connect(server).await?;
+            let list = async |client: &Client| client.list_all_tools().await;
+            let listed = self.speak(server, &mut connection, list).await;
+            connection.close().await;
+            let mut tools = listed?;
             tools.sort_by(|one, other| one.name.cmp(&other.name));
             tools.truncate(MOST_TOOLS);
             specs.extend(tools.iter().filter_map(|tool| spec(server, tool)));
@@ -106,85 +105,76 @@ impl Host<'_> {
         Ok(specs)
     }
 
-    /// Calls a tool.
+    /// Calls a tool, on the connection that the session has to the server.
+    ///
+    /// # Errors
+    /// A terminal failure if the server cannot be started or does not answer.
     pub(crate) async fn call(
         &self,
+        servers: &McpServers,
         tool: &McpTool,
         arguments: JsonObject,
     ) -> Result<ToolResult, Failure> {
+        let key = Key { session: self.attempt.run.clone(), server: tool.server.clone() };
+        let (mut connection, is_first) = match servers.take(&key) {
+            Some(connection) if !connection.has_ended() => (connection, false),
+            ended => {
+                if let Some(ended) = ended {
+                    ended.kill().await;
+                }
+                (self.connect(&tool.server).await?, true)
+            }
+        };
         let params = CallToolRequestParams::new(tool.name.clone()).with_arguments(arguments);
         let call = async move |client: &Client| client.call_tool(params).await;
-        let result = self.exchange(&tool.server, call).await?;
-        let is_error = result.is_error.unwrap_or_default();
-        Ok(ToolResult { text: text(&result), is_error })
+        match self.speak(&tool.server, &mut connection, call).await {
+            Ok(result) => {
+                servers.keep(key, connection, self.tree);
+                let is_error = result.is_error.unwrap_or_default();
+                Ok(ToolResult { text: text(&result), is_error, is_first })
+            }
+            Err(failure) => {
+                connection.kill().await;
+                Err(failure)
+            }
+        }
     }
 
-    /// Connects to a server and speaks to it.
-    async fn exchange<T>(
-        &self,
-        server: &str,
-        speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
-    ) -> Result<T, Failure> {
+    /// Connects to a server.
+    async fn connect(&self, server: &str) -> Result<Connection, Failure> {
         if let Some(settings) = self.agent.mcp.get(server)
             && let Some(url) = &settings.url
         {
-            return self.exchange_over_http(server, settings, url, speak).await;
+            return self.connect_over_http(server, settings, url).await;
         }
-        self.exchange_with_program(server, speak).await
-    }
-
-    /// Starts a server, speaks to it, and ends it.
-    async fn exchange_with_program<T>(
-        &self,
-        server: &str,
-        speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
-    ) -> Result<T, Failure> {
         let name = format!("mcp-{server}");
-        let fifo = Fifo::new(self.setup.runner.data_dir()).map_err(|error| {
+        let input = Fifo::new(self.setup.runner.data_dir()).map_err(|error| {
             Failure::machine(format!("the input of the MCP server {server} is not made: {error}"))
         })?;
-        let spec = self.spec(server, &name, &fifo)?;
-        let (mut observer, output) = output();
-        let (ended, has_ended) = oneshot::channel::<()>();
-        let stop = async {
-            // A server that ignores the end of its input is ended.
-            let grace = async {
-                let _ = has_ended.await;
-                tokio::time::sleep(GRACE).await;
-            };
-            tokio::select! {
-                () = self.attempt.cancelled() => {}
-                () = grace => {}
-            }
-        };
-        let run = self.setup.runner.run_observed(&spec, self.attempt, stop, &mut observer);
-        let spoken = async {
-            let input = fifo.sender().map_err(|error| error.to_string())?;
-            let client = ().serve((output, input)).await.map_err(|error| error.to_string())?;
-            let spoken = speak(&client).await;
-            let _ = client.cancel().await;
-            drop((fifo, ended));
-            spoken.map_err(|error| error.to_string())
-        };
-        let mut run = std::pin::pin!(run);
-        let spoken = tokio::select! {
-            biased;
-            spoken = spoken => {
-                let _ = run.await;
-                spoken.map_err(|error| format!("gives no valid answer: {error}"))
-            }
-            ran = &mut run => Err(match ran {
-                Ok(ran) => format!("ended early ({}): {}", ran.ending(), ran.output_tail.trim()),
-                Err(failure) => return Err(failure),
-            }),
-        };
-        for log in logs_of(self.setup.runner.data_dir(), self.attempt, &name) {
-            let _ = std::fs::remove_file(log);
+        let spec = self.spec(server, &name, &input)?;
+        let connecting = Connection::to_program(&self.setup.runner, spec, input, self.attempt);
+        tokio::select! {
+            connected = connecting => connected?.map_err(|why| self.failed(server, &why)),
+            () = self.attempt.cancelled() => Err(Failure::cancelled()),
         }
-        if self.attempt.is_cancelled() {
-            return Err(Failure::cancelled());
+    }
+
+    async fn speak<T>(
+        &self,
+        server: &str,
+        connection: &mut Connection,
+        speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            spoken = connection.speak(speak) => spoken?.map_err(|why| self.failed(server, &why)),
+            () = self.attempt.cancelled() => Err(Failure::cancelled()),
         }
-        spoken.map_err(|why| Failure::terminal(format!("the MCP server `{server}` {why}")))
+    }
+
+    fn failed(&self, server: &str, why: &str) -> Failure {
+        let url = self.agent.mcp.get(server).and_then(|settings| settings.url.as_deref());
+        let at = url.map(|url| format!(" at {url}")).unwrap_or_default();
+        Failure::terminal(format!("the MCP server `{server}`{at} {why}"))
     }
 
     fn spec(&self, server: &str, name: &str, fifo: &Fifo) -> Result<Spec, Failure> {
@@ -210,7 +200,7 @@ impl Host<'_> {
             env: self.env.clone(),
             input: Some(fifo.path()),
             sandbox,
-            limits: Limits { total: Some(TIMEOUT), silence: None },
+            limits: Limits { total: None, silence: None },
             remedy: "Correct `command` under [agent.mcp].",
         })
     }

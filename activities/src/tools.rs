@@ -31,6 +31,7 @@ use crate::checks::SetUp;
 use crate::git::GitHandlers;
 use crate::longhaul_toml;
 use crate::machine;
+use crate::mcp::McpServers;
 use crate::model::client::Clients;
 use crate::process::{Runner, Supervisor};
 
@@ -53,6 +54,7 @@ const KEYS: [&str; 2] = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY"];
 pub struct ToolHandler {
     setup: SetUp,
     locks: ready::Locks,
+    servers: McpServers,
     /// For MCP servers over HTTP.
     clients: Clients,
 }
@@ -72,10 +74,16 @@ struct Variables {
 }
 
 impl ToolHandler {
-    /// A handler that keeps its files in a data directory, which must exist.
-    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
+    /// A handler that keeps its files in a data directory, which must exist. The MCP servers are
+    /// shared with the [`HostedHandler`](crate::session::HostedHandler), which ends them.
+    pub fn new(
+        data_dir: impl AsRef<Path>,
+        supervisor: Supervisor,
+        git: GitHandlers,
+        servers: McpServers,
+    ) -> Self {
         let setup = SetUp { runner: Runner::new(data_dir, supervisor), git };
-        Self { setup, locks: Arc::default(), clients: Clients::default() }
+        Self { setup, locks: Arc::default(), servers, clients: Clients::default() }
     }
 
     /// The variables of the agent. Their values must not reach an answer.

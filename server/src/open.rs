@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_activities::providers::Providers;
-use longhaul_activities::{checks, git, model, process, project, session, tools};
+use longhaul_activities::{checks, git, mcp, model, process, project, session, tools};
 use longhaul_engine::{Engine, Handlers, Options, Parts, Prefetch, SystemClock, Workflows};
 use longhaul_storage::SledStore;
 use longhaul_workflows::batch::BatchWorkflow;
@@ -132,6 +132,9 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
     let limiter = model::Limiter::new(data_dir);
     let sessions =
         session::SessionHandler::new(data_dir, supervisor.clone(), git.clone(), limiter.clone());
+    let servers = mcp::McpServers::default();
+    let hosted =
+        session::HostedHandler::new(data_dir, supervisor.clone(), git.clone(), servers.clone());
     Ok(git
         .register(Handlers::new())
         .with::<contracts::LoadBacklog>(project::ProjectReader::new(git.clone()))
@@ -142,23 +145,12 @@ fn handlers(data_dir: &Path, git: &git::GitHandlers) -> Result<Handlers> {
             data_dir,
             supervisor.clone(),
             git.clone(),
+            servers,
         ))
-        .with::<contracts::RunHook>(tools::HookHandler::new(
-            data_dir,
-            supervisor.clone(),
-            git.clone(),
-        ))
+        .with::<contracts::RunHook>(tools::HookHandler::new(data_dir, supervisor, git.clone()))
         .with::<contracts::CallModel>(model::ModelHandler::new(data_dir, git.clone(), limiter))
         .with::<contracts::RunSession>(sessions.clone())
         .with::<contracts::ReadUse>(session::UseHandler::new(sessions))
-        .with::<contracts::BeginSession>(session::HostedHandler::new(
-            data_dir,
-            supervisor.clone(),
-            git.clone(),
-        ))
-        .with::<contracts::EndSession>(session::HostedHandler::new(
-            data_dir,
-            supervisor,
-            git.clone(),
-        )))
+        .with::<contracts::BeginSession>(hosted.clone())
+        .with::<contracts::EndSession>(hosted))
 }

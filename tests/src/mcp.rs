@@ -1,4 +1,5 @@
-//! A small MCP server: one tool that only reads, one that changes a file. It speaks on standard
+//! A small MCP server: one tool that only reads, one that changes a file, one that remembers.
+//! It speaks on standard
 //! input and output, or over HTTP.
 
 use std::io::Write as _;
@@ -30,9 +31,11 @@ struct Append {
     hangs: bool,
 }
 
-/// The server.
-#[derive(Debug, Clone)]
-pub struct McpServer;
+/// The server. It counts its calls of `count`.
+#[derive(Debug, Clone, Default)]
+pub struct McpServer {
+    counted: Arc<AtomicUsize>,
+}
 
 #[tool_router]
 impl McpServer {
@@ -44,6 +47,11 @@ impl McpServer {
             std::future::pending::<()>().await;
         }
         format!("{file}: {written:?}")
+    }
+
+    #[tool(description = "Counts its calls.")]
+    async fn count(&self) -> String {
+        format!("call {}", self.counted.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
     #[tool(description = "Says a word.", annotations(read_only_hint = true))]
@@ -87,7 +95,7 @@ async fn serve(listener: TcpListener, expected: &str, refused: &Arc<AtomicUsize>
     let listener = tokio::net::TcpListener::from_std(listener).expect("a runtime runs");
     let sessions: Arc<LocalSessionManager> = Arc::default();
     let config = StreamableHttpServerConfig::default();
-    let tools = StreamableHttpService::new(|| Ok(McpServer), sessions, config);
+    let tools = StreamableHttpService::new(|| Ok(McpServer::default()), sessions, config);
     while let Ok((stream, _)) = listener.accept().await {
         let (tools, expected, refused) = (tools.clone(), expected.to_owned(), Arc::clone(refused));
         let answer = service_fn(move |request: Request<Incoming>| {

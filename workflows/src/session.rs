@@ -93,6 +93,7 @@ impl Workflow for SessionWorkflow {
             Err(Stop::Failed(failure)) => session.failed(failure),
             Err(Stop::Cancelled) => {
                 session.report_use(context).await?;
+                session.end_servers(context).await?;
                 return Err(Stop::Cancelled);
             }
             other => other?,
@@ -393,6 +394,19 @@ impl Session {
             log: String::new(),
             sandbox: begun.map_or_else(String::new, |begun| begun.sandbox.clone()),
         })
+    }
+
+    /// Ends the servers of a cancelled session.
+    async fn end_servers(&self, context: &mut dyn Context) -> Result<(), Stop> {
+        let session = &self.start.session;
+        if self.begun.is_none() || session.agent.mcp.is_empty() {
+            return Ok(());
+        }
+        let end = EndInput { session: session.clone(), handoff: None };
+        match context.call::<EndSession>(end).await {
+            Err(Stop::Failed(_)) => Ok(()),
+            ended => ended.map(drop),
+        }
     }
 
     fn facts(&self, ending: &SessionEnding) -> AgentFacts {

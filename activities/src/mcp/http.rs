@@ -10,7 +10,8 @@ use rmcp::transport::streamable_http_client::{
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use rmcp::{ServiceError, ServiceExt as _};
 
-use super::{Client, Host, TIMEOUT};
+use super::Host;
+use super::connection::{Connection, PATIENCE, no_answer};
 use crate::model::client::causes;
 use crate::obstacle::Obstacle;
 
@@ -29,39 +30,32 @@ pub(super) fn problem(name: &str, server: &McpSettings, url: &str) -> Option<Obs
 }
 
 impl Host<'_> {
-    /// Connects, runs `speak`, and closes the connection.
+    /// Connects to a server.
     ///
     /// # Errors
-    /// A terminal failure if the server is not reached, answers wrongly, or not within [`TIMEOUT`].
-    pub(super) async fn exchange_over_http<T>(
+    /// A terminal failure if the server is not reached, answers wrongly, or not within [`PATIENCE`].
+    pub(super) async fn connect_over_http(
         &self,
         server: &str,
         settings: &McpSettings,
         url: &str,
-        speak: impl AsyncFnOnce(&Client) -> Result<T, rmcp::ServiceError>,
-    ) -> Result<T, Failure> {
-        let failed =
-            |why: String| Failure::terminal(format!("the MCP server `{server}` at {url} {why}"));
-        let address = Url::parse(url).map_err(|error| failed(error.to_string()))?;
+    ) -> Result<Connection, Failure> {
+        let address = Url::parse(url).map_err(|error| self.failed(server, &error.to_string()))?;
         let http = self.clients.client_for(&address).await?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(url);
         let given = |name: &str| Some(self.env.get(name)?.to_string_lossy().into_owned());
         config.auth_header = key_of(server, settings, given)?;
         let transport = StreamableHttpClientTransport::with_client(http, config);
-        let spoken = async {
-            let client = ().serve(transport).await;
-            let client =
-                client.map_err(|error| format!("does not answer: {}", begin_error(&error)))?;
-            let spoken = speak(&client).await;
-            let _ = client.cancel().await;
-            spoken.map_err(|error| format!("gives no valid answer: {}", call_error(&error)))
+        let connected = tokio::select! {
+            connected = tokio::time::timeout(PATIENCE, ().serve(transport)) => connected,
+            () = self.attempt.cancelled() => return Err(Failure::cancelled()),
         };
-        tokio::select! {
-            spoken = tokio::time::timeout(TIMEOUT, spoken) => spoken
-                .unwrap_or_else(|_| Err(format!("gave no answer for {} s", TIMEOUT.as_secs())))
-                .map_err(failed),
-            () = self.attempt.cancelled() => Err(Failure::cancelled()),
-        }
+        let why = match connected {
+            Ok(Ok(client)) => return Ok(Connection::over_http(client)),
+            Ok(Err(error)) => format!("does not answer: {}", begin_error(&error)),
+            Err(_) => no_answer(),
+        };
+        Err(self.failed(server, &why))
     }
 }
 
@@ -73,7 +67,7 @@ fn begin_error(error: &ClientInitializeError) -> String {
     }
 }
 
-fn call_error(error: &ServiceError) -> String {
+pub(super) fn call_error(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => transport_error(error),
         other => causes(other),

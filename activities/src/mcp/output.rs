@@ -9,27 +9,28 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::process::Observer;
 
-/// The most bytes of one exchange; the rest is dropped, and the exchange fails.
+/// The most bytes of a line. At a longer one the output ends, and with it the connection.
 const MOST: usize = 32 * 1024 * 1024;
 
 /// The two ends of the output.
 pub(super) fn output() -> (Lines, Output) {
     let (sender, receiver) = unbounded_channel();
-    (Lines { sender, line: Vec::new(), total: 0 }, Output { receiver, rest: Vec::new() })
+    (Lines { sender: Some(sender), line: Vec::new() }, Output { receiver, rest: Vec::new() })
 }
 
 /// Takes the output of the server.
 pub(super) struct Lines {
-    sender: UnboundedSender<Vec<u8>>,
+    /// `None`: a line was too long.
+    sender: Option<UnboundedSender<Vec<u8>>>,
     /// The begin of a line.
     line: Vec<u8>,
-    total: usize,
 }
 
 impl Observer for Lines {
     fn take(&mut self, chunk: &[u8]) {
-        self.total += chunk.len();
-        if self.total > MOST {
+        let Some(sender) = &self.sender else { return };
+        if self.line.len() + chunk.len() > MOST {
+            (self.sender, self.line) = (None, Vec::new());
             return;
         }
         for part in chunk.split_inclusive(|byte| *byte == b'\n') {
@@ -38,7 +39,7 @@ impl Observer for Lines {
                 let line = std::mem::take(&mut self.line);
                 if line.trim_ascii_start().starts_with(b"{") {
                     // The client may have ended first.
-                    let _ = self.sender.send(line);
+                    let _ = sender.send(line);
                 }
             }
         }

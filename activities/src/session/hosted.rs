@@ -15,7 +15,7 @@ use crate::checks::SetUp;
 use crate::confine::describe;
 use crate::git::{self, GitHandlers, TreeRequest, WorkTree};
 use crate::longhaul_toml::agent_env;
-use crate::mcp::Host;
+use crate::mcp::{Host, McpServers};
 use crate::model::client::Clients;
 use crate::model::window;
 use crate::process::{Environment, Runner, Supervisor, write_durably};
@@ -27,14 +27,20 @@ use super::{landed, progress_file, sandbox_of};
 #[derive(Debug, Clone)]
 pub struct HostedHandler {
     setup: SetUp,
+    servers: McpServers,
     clients: Clients,
 }
 
 impl HostedHandler {
     /// A handler that keeps its files in a data directory, which must exist.
-    pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
+    pub fn new(
+        data_dir: impl AsRef<Path>,
+        supervisor: Supervisor,
+        git: GitHandlers,
+        servers: McpServers,
+    ) -> Self {
         let setup = SetUp { runner: Runner::new(data_dir, supervisor), git };
-        Self { setup, clients: Clients::default() }
+        Self { setup, servers, clients: Clients::default() }
     }
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
@@ -94,6 +100,10 @@ impl Handler<BeginSession> for HostedHandler {
             });
         }
         let tree = self.tree(session, attempt).await?;
+        if input.task.is_none() {
+            // Of a session that was terminated.
+            self.servers.end_in(tree.path()).await;
+        }
         tree.watch_target(&session.target, attempt).await?;
         let sandbox = self.sandbox(session, tree.path())?;
         let texts = prompt::texts(&input);
@@ -118,6 +128,7 @@ impl Handler<BeginSession> for HostedHandler {
 #[async_trait]
 impl Handler<EndSession> for HostedHandler {
     async fn perform(&self, input: EndInput, attempt: &Attempt) -> Result<SessionEnd, Failure> {
+        self.servers.end_of(&attempt.run).await;
         let tree = self.tree(&input.session, attempt).await?;
         let files = self.files(&input.session, attempt).in_tree(tree.path());
         tree.settle().await?;

@@ -13,6 +13,7 @@ use super::ready::tree_request;
 use super::shell::Command;
 use super::tool_tree::Fault;
 use crate::git::GitHandlers;
+use crate::mcp::McpServers;
 use crate::process::Supervisor;
 
 /// The exit code of a refusal.
@@ -25,7 +26,7 @@ pub struct HookHandler(ToolHandler);
 impl HookHandler {
     /// A handler that keeps its files in a data directory, which must exist.
     pub fn new(data_dir: impl AsRef<Path>, supervisor: Supervisor, git: GitHandlers) -> Self {
-        Self(ToolHandler::new(data_dir, supervisor, git))
+        Self(ToolHandler::new(data_dir, supervisor, git, McpServers::default()))
     }
 }
 

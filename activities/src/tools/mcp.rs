@@ -1,5 +1,7 @@
 //! Calls of tools of MCP servers.
 
+use std::path::Path;
+
 use longhaul_engine::Attempt;
 use longhaul_workflows::contracts::{McpTool, ToolUse};
 
@@ -47,15 +49,30 @@ impl ToolHandler {
             attempt,
             clients: &self.clients,
         };
-        let called = host.call(tool, arguments).await;
+        let called = host.call(&self.servers, tool, arguments).await;
         ready.tree.settle().await.map_err(Fault::Call)?;
-        let answer = called.map_err(fault_of).map(|ToolResult { text, is_error }| {
+        let answer = called.map_err(fault_of).map(|ToolResult { text, is_error, is_first }| {
             let bytes = text.as_bytes();
             let needed = HeadAndTail::needed(BYTES, &variables.secrets).min(bytes.len());
             let (first, last) = (bytes[..needed].to_vec(), bytes[bytes.len() - needed..].to_vec());
             let ends = HeadAndTail { first, last, length: bytes.len() as u64 };
-            Answer { text: ends.text(BYTES, &variables.secrets), is_error }
+            let mut text = ends.text(BYTES, &variables.secrets);
+            if is_first && was_used(ready.tree.records(), attempt, &tool.server) {
+                let name = &tool.server;
+                text =
+                    format!("[The server {name} was started again: what it held is lost.]\n{text}");
+            }
+            Answer { text, is_error }
         });
         ready.with_notice(answer)
     }
+}
+
+/// Whether a session used a server before; from now on it has.
+fn was_used(records: &Path, attempt: &Attempt, server: &str) -> bool {
+    let (session, record) = (attempt.run.as_str(), records.join(format!("mcp-{server}")));
+    let was_used = std::fs::read(&record).is_ok_and(|last| last == session.as_bytes());
+    // Without the record only the notice is missing.
+    let _ = std::fs::write(&record, session);
+    was_used
 }

@@ -6,6 +6,7 @@ mod files;
 mod shell;
 
 use longhaul_activities::git::GitHandlers;
+use longhaul_activities::mcp::McpServers;
 use longhaul_activities::tools::ToolHandler;
 use longhaul_engine::{Failure, Handler, Probe};
 use longhaul_workflows::contracts::{ToolCall, ToolOutcome, ToolUse, UseTool};
@@ -25,7 +26,12 @@ struct Tools {
 impl Tools {
     async fn new() -> Self {
         let world = World::with_git().await;
-        let handler = ToolHandler::new(world.path("data"), supervisor(), world.handlers());
+        let handler = ToolHandler::new(
+            world.path("data"),
+            supervisor(),
+            world.handlers(),
+            McpServers::default(),
+        );
         let tools = Self { world, handler, agent: AgentSettings::default(), held_out: None };
         assert_eq!(
             tools.says("list", json!({})).await,
@@ -37,7 +43,7 @@ impl Tools {
     /// The next process with the same data directory.
     fn after_crash(&self) -> ToolHandler {
         let data = self.world.path("data");
-        ToolHandler::new(&data, supervisor(), GitHandlers::new(&data))
+        ToolHandler::new(&data, supervisor(), GitHandlers::new(&data), McpServers::default())
     }
 
     fn input(&self, name: &str, args: &Value) -> ToolUse {

@@ -7,6 +7,6 @@ use rmcp::transport::stdio;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     eprintln!("a test server begins");
-    McpServer.serve(stdio()).await?.waiting().await?;
+    McpServer::default().serve(stdio()).await?.waiting().await?;
     Ok(())
 }

@@ -1,11 +1,15 @@
 //! Tools of MCP servers, by a small real server.
 
-use longhaul_model_server::{Answer, Options, Outcome, Part, Reply, Request};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use longhaul_model_server::{Answer, Hold, Options, Outcome, Part, Reply, Request};
+use longhaul_tests::command::Running;
 use longhaul_tests::mcp::HttpMcpServer;
 use longhaul_tests::wait::until;
 use serde_json::json;
 
-use super::{Hosted, PLANS, results};
+use super::{Hosted, PLANS, feature, results};
 
 /// The settings of the server. The program is built with the tests.
 fn settings(command: &str) -> String {
@@ -70,6 +74,82 @@ fn the_agent_calls_tools_of_a_server_over_http() {
     assert_eq!(server.refused(), 0);
     let history = hosted.world.call(&format!("history {}/parser/1/1 -o json", hosted.id()));
     assert!(!history.stdout.contains(KEY), "{}", history.stdout);
+}
+
+/// Counts three times, then writes the last answer.
+fn counts(request: &Request) -> Reply {
+    match results(request) {
+        0..3 => Answer::call("mcp__files__count", &json!({})).into(),
+        3 => {
+            let content = format!("{}\nfinished\n", last(request));
+            let path = format!("{}.txt", feature(request));
+            Answer::call("write", &json!({ "path": path, "content": content })).into()
+        }
+        _ => finish(),
+    }
+}
+
+#[test]
+fn a_session_keeps_its_server() {
+    let server = HttpMcpServer::start("key-123");
+    let over_http = format!(
+        "[agent.mcp.files]\nurl = '{}'\nkey_env = 'FILES_KEY'\n[agent.env]\nFILES_KEY = 'key-123'\n",
+        server.url
+    );
+    for settings in [settings(SERVER), over_http] {
+        let hosted = Hosted::new(&PLANS, &settings, Options::default(), counts);
+        hosted.world.run().exits(0).says("2 of 2 features pass");
+        for id in ["parser", "table"] {
+            let content = hosted.world.project.git(&["show", &format!("main:{id}.txt")]);
+            assert_eq!(content, "call 3\nfinished", "each session has its own");
+        }
+        assert_eq!(hosted.world.longhaul.left_over(), Vec::<String>::new());
+        hosted.world.call("replay --all").exits(0).says("0 diverged");
+    }
+}
+
+/// A run that has counted twice; the model's next answer is held.
+fn after_two_calls(hold: &Hold) -> (Hosted, Running) {
+    let (held, calls) = (hold.clone(), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&calls);
+    let script = move |request: &Request| {
+        seen.fetch_max(results(request), Ordering::SeqCst);
+        match results(request) {
+            2 => Reply::Held(held.clone(), Box::new(counts(request))),
+            _ => counts(request),
+        }
+    };
+    let hosted = Hosted::new(&PLANS[..1], &settings(SERVER), Options::default(), script);
+    let run = hosted.world.begin();
+    until("the model is asked for the third call", || calls.load(Ordering::SeqCst) == 2);
+    (hosted, run)
+}
+
+#[test]
+fn the_agent_reads_that_its_server_was_started_again() {
+    let hold = Hold::new();
+    let (hosted, mut run) = after_two_calls(&hold);
+    assert!(run.kill());
+    hold.release();
+    hosted.world.run().exits(0).says("1 of 1 features pass");
+    assert_eq!(
+        hosted.world.project.git(&["show", "main:parser.txt"]),
+        "[The server files was started again: what it held is lost.]\ncall 1\nfinished"
+    );
+    assert_eq!(hosted.world.longhaul.left_over(), Vec::<String>::new());
+}
+
+#[test]
+fn a_cancelled_session_ends_its_server() {
+    let hold = Hold::new();
+    let (hosted, mut run) = after_two_calls(&hold);
+    let servers = || hosted.world.longhaul.left_over().concat().matches("mcp-server").count();
+    assert!(servers() > 0, "it is kept between the calls");
+    hosted.world.call("cancel parser --wait").exits(0);
+    assert_eq!(servers(), 0);
+    hold.release();
+    run.terminate();
+    run.wait_for(longhaul_tests::wait::PATIENCE);
 }
 
 #[test]
