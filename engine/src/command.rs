@@ -1,8 +1,9 @@
 //! The commands of [`Context`](crate::context::Context) as data: their fields, the parsing of their
 //! recorded events, and their digests.
 //!
-//! A command has its own answer type, so an impossible answer cannot be expressed. Durations are
-//! not compared: a history holds the end time of a wait, and a later release may wait longer.
+//! A command has its own answer type, so an impossible answer cannot be expressed. Two things are not
+//! compared, so that a later release may change them: durations, of which a history holds the end
+//! time, and the filter of a wait in which no message came. A received message must pass the filter.
 
 mod calls;
 
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use crate::context::{Child, Filter, Received};
 use crate::describe;
-use crate::event::{CommandDigest, Event, EventKind};
+use crate::event::{CommandDigest, Event, EventKind, RequestedBy};
 use crate::id::RunId;
 use crate::payload::Payload;
 
@@ -67,15 +68,17 @@ pub(crate) struct Encoder(blake3::Hasher);
 impl Encoder {
     fn filter(&mut self, filter: &Filter) {
         match filter {
-            Filter::Any => {}
+            Filter::Any => {
+                self.field(b"any");
+            }
             Filter::Signals(names) => {
+                self.field(b"signals");
                 for name in names {
                     self.field(name.as_bytes());
                 }
             }
-            // No signal has an empty name.
             Filter::Children => {
-                self.field(b"");
+                self.field(b"children");
             }
         }
     }
@@ -110,6 +113,13 @@ pub(crate) struct SendSignal {
     pub(crate) to: RunId,
     pub(crate) name: String,
     pub(crate) payload: Payload,
+}
+
+/// Requests the cancellation of another run.
+#[derive(Debug, Clone)]
+pub(crate) struct SendCancel {
+    pub(crate) to: RunId,
+    pub(crate) request: RequestedBy,
 }
 
 /// Waits for a time.
@@ -231,6 +241,30 @@ impl Command for SendSignal {
 
     fn text(&self) -> String {
         describe::send(&self.to, &self.name, &self.payload)
+    }
+}
+
+impl Command for SendCancel {
+    const NAME: &'static str = "cancel";
+    type Answer = ();
+    type Progress = ();
+
+    fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>> {
+        single(events, |event| match &event.kind {
+            EventKind::CancelSent { to, request, .. } => {
+                (self.to == *to && self.request == *request).then_some(())
+            }
+            _ => None,
+        })
+    }
+
+    fn encode(&self, encoder: &mut Encoder) {
+        let RequestedBy { by, why } = &self.request;
+        encoder.field(self.to.as_str().as_bytes()).field(by.as_bytes()).field(why.as_bytes());
+    }
+
+    fn text(&self) -> String {
+        describe::cancel(&self.to, &self.request)
     }
 }
 

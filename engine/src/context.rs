@@ -168,6 +168,10 @@ pub trait Context: Send {
     /// Puts a signal into the mailbox of another run.
     async fn send(&mut self, to: RunId, name: &str, payload: Payload) -> Result<(), Stop>;
 
+    /// Requests the cancellation of another run. No effect on a run that is over or was cancelled
+    /// before: `Stop::Cancelled` reaches a workflow once, so that it can end its work.
+    async fn cancel(&mut self, run: RunId, request: RequestedBy) -> Result<(), Stop>;
+
     /// Waits, durably.
     async fn sleep(&mut self, duration: Duration) -> Result<(), Stop>;
 
@@ -218,12 +222,6 @@ pub trait ContextExt: Context {
         value: &T,
     ) -> Result<(), Stop> {
         self.send(to, name, Payload::of(value)).await
-    }
-
-    /// Requests the cancellation of another run. No effect on a run that is over or was cancelled
-    /// before: `Stop::Cancelled` reaches a workflow once, so that it can end its work.
-    async fn cancel(&mut self, run: RunId, request: &RequestedBy) -> Result<(), Stop> {
-        self.send(run, MessageBody::CANCEL, Payload::of(request)).await
     }
 
     /// Publishes a value.

@@ -1,6 +1,6 @@
 //! Text for people about commands and events, and the point where the two differ.
 
-use crate::event::EventKind;
+use crate::event::{EventKind, RequestedBy};
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 
@@ -26,6 +26,7 @@ pub(crate) fn recorded(kind: &EventKind) -> String {
         EventKind::ChildStarted { run, workflow, input, .. } => start(run, workflow, input),
         EventKind::MessageAwaited { .. } | EventKind::MessageReceived { .. } => RECEIVE.into(),
         EventKind::SignalSent { to, name, payload, .. } => send(to, name, payload),
+        EventKind::CancelSent { to, request, .. } => cancel(to, request),
         EventKind::TimerStarted { .. } => "sleep".into(),
         EventKind::TimeRead { .. } => READ_CLOCK.into(),
         EventKind::UuidDrawn { .. } => DRAW_ID.into(),
@@ -57,6 +58,10 @@ pub(crate) fn start(run: &RunId, workflow: &str, input: &Payload) -> String {
 
 pub(crate) fn send(to: &RunId, name: &str, payload: &Payload) -> String {
     format!("send {name} to {to} {}", payload.preview(usize::MAX))
+}
+
+pub(crate) fn cancel(run: &RunId, request: &RequestedBy) -> String {
+    format!("cancel {run} by {}: {}", request.by, request.why)
 }
 
 pub(crate) fn publish(key: &str, value: &Payload) -> String {

@@ -132,6 +132,15 @@ pub enum EventKind {
         /// Its content.
         payload: Payload,
     },
+    /// The cancellation of another run was requested.
+    CancelSent {
+        /// The command.
+        command: u32,
+        /// The run to cancel.
+        to: RunId,
+        /// The sender and the reason.
+        request: RequestedBy,
+    },
     /// A durable wait began.
     TimerStarted {
         /// The command.
@@ -318,20 +327,9 @@ pub enum MessageBody {
 }
 
 impl MessageBody {
-    /// The name under which a workflow sends a request to cancel.
-    pub(crate) const CANCEL: &'static str = "longhaul.cancel";
-
-    /// The message that a workflow sends: a signal, or a request to cancel.
-    pub fn sent(name: &str, payload: &Payload, from: &RunId) -> Self {
-        match payload.read::<RequestedBy>() {
-            Ok(request) if name == Self::CANCEL => Self::Cancel(request),
-            _ => Self::Signal {
-                name: name.to_owned(),
-                payload: payload.clone(),
-                from: Some(from.clone()),
-                request: None,
-            },
-        }
+    /// A signal from a run.
+    pub fn signal_from(from: &RunId, name: impl Into<String>, payload: Payload) -> Self {
+        Self::Signal { name: name.into(), payload, from: Some(from.clone()), request: None }
     }
 
     /// A signal from a program, with neither a run nor a person as sender.
@@ -357,6 +355,19 @@ pub enum Outcome {
 }
 
 impl EventKind {
+    /// The message that this event of a run sends, with its receiver.
+    pub fn sent(&self, from: &RunId) -> Option<(&RunId, MessageBody)> {
+        match self {
+            Self::SignalSent { to, name, payload, .. } => {
+                Some((to, MessageBody::signal_from(from, name, payload.clone())))
+            }
+            Self::CancelSent { to, request, .. } => {
+                Some((to, MessageBody::Cancel(request.clone())))
+            }
+            _ => None,
+        }
+    }
+
     /// The name of the kind, as shown to people and scripts.
     pub fn name(&self) -> &'static str {
         match self {
@@ -369,6 +380,7 @@ impl EventKind {
             Self::MessageAwaited { .. } => "MessageAwaited",
             Self::MessageReceived { .. } => "MessageReceived",
             Self::SignalSent { .. } => "SignalSent",
+            Self::CancelSent { .. } => "CancelSent",
             Self::TimerStarted { .. } => "TimerStarted",
             Self::TimerFired { .. } => "TimerFired",
             Self::TimeRead { .. } => "TimeRead",
@@ -411,6 +423,7 @@ impl EventKind {
             | Self::MessageAwaited { command, .. }
             | Self::MessageReceived { command, .. }
             | Self::SignalSent { command, .. }
+            | Self::CancelSent { command, .. }
             | Self::TimerStarted { command, .. }
             | Self::TimerFired { command }
             | Self::TimeRead { command }

@@ -26,6 +26,7 @@ pub mod payload;
 pub mod policy;
 pub mod replay;
 mod replaying_context;
+mod segment_end;
 pub mod store;
 pub mod summary;
 pub mod verify;

@@ -130,10 +130,15 @@ fn cancelled_step<C: Command>(
     cancelled: Option<&Event>,
     begun: Vec<Event>,
 ) -> Result<Step<C>, Box<Diverged>> {
-    if !begun.is_empty()
-        && let Err(event) = command.read(begun)
-    {
-        return Err(differs(command, Some(&event), describe::recorded).into());
+    if !begun.is_empty() {
+        match command.read(begun) {
+            Ok(Record::UnderWay(_)) => {}
+            // Nothing is cancelled after its answer.
+            Ok(Record::Complete(_)) => {
+                return Err(differs(command, cancelled, describe::recorded).into());
+            }
+            Err(event) => return Err(differs(command, Some(&event), describe::recorded).into()),
+        }
     }
     if command.digest() != recorded {
         return Err(differs(command, cancelled, describe::recorded).into());

@@ -9,11 +9,12 @@ use uuid::Uuid;
 
 use crate::activity::Call;
 use crate::command::{
-    Calls, Command, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep,
-    StartChild, TryReceive,
+    Calls, Command, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendCancel, SendSignal,
+    Sleep, StartChild, TryReceive,
 };
 use crate::context::{Child, Context, Filter, Received, Stop};
 use crate::diverged::Diverged;
+use crate::event::RequestedBy;
 use crate::failure::Failure;
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
@@ -54,6 +55,7 @@ pub(crate) trait CommandHost:
     + Performer<Receive>
     + Performer<TryReceive>
     + Performer<SendSignal>
+    + Performer<SendCancel>
     + Performer<Sleep>
     + Performer<ReadClock>
     + Performer<DrawUuid>
@@ -116,6 +118,10 @@ impl<H: CommandHost> Context for H {
 
     async fn send(&mut self, to: RunId, name: &str, payload: Payload) -> Result<(), Stop> {
         answer(self, SendSignal { to, name: name.into(), payload }).await
+    }
+
+    async fn cancel(&mut self, run: RunId, request: RequestedBy) -> Result<(), Stop> {
+        answer(self, SendCancel { to: run, request }).await
     }
 
     async fn sleep(&mut self, duration: Duration) -> Result<(), Stop> {

@@ -11,8 +11,9 @@ use crate::id::RunId;
 use crate::payload::Payload;
 use crate::replay::Replay;
 use crate::replaying_context::{CommandHost, Host, Performer};
+use crate::segment_end::SegmentEnd;
 use crate::store::StoreError;
-use crate::workflow::{Ending, Workflow, Workflows};
+use crate::workflow::{Workflow, Workflows};
 
 /// Replays a whole history. `Ok(Some(_))` is the first difference.
 ///
@@ -69,49 +70,27 @@ fn segment_differs(
     if recorded_end.is_some_and(|end| matches!(end.kind, EventKind::RunTerminated(_))) {
         return None;
     }
+    let recorded = recorded_end.and_then(|end| SegmentEnd::recorded(&end.kind));
     let asked = match (ending, context.next) {
-        (Some(ending), _) => {
-            let (how, shown) = shown_ending(&ending);
-            if let Err(diverged) = context.replay.end(how) {
-                return Some(*diverged);
+        (Some(ending), _) => match SegmentEnd::of(ending) {
+            Ok(asked) => {
+                if let Err(diverged) = context.replay.end(asked.how()) {
+                    return Some(*diverged);
+                }
+                if recorded.as_ref() == Some(&asked) {
+                    return None;
+                }
+                asked.to_string()
             }
-            shown
-        }
+            Err(stop) => format!("stop: {stop}"),
+        },
         (None, Some(command)) => command,
         (None, None) => "wait for something outside of the context, which no workflow may".into(),
     };
     let end = recorded_end?;
-    let recorded = shown_recorded_end(&end.kind);
-    let differs = recorded != asked;
+    let recorded = recorded.map_or_else(|| end.kind.name().to_owned(), |end| end.to_string());
     let (recorded, asked) = difference(&recorded, &asked);
-    differs.then_some(Diverged { position: end.position, recorded, asked })
-}
-
-fn shown_ending(ending: &Result<Ending, Stop>) -> (&'static str, String) {
-    match ending {
-        Ok(Ending::Complete(output)) => {
-            ("completed", format!("complete with {}", output.preview(usize::MAX)))
-        }
-        Ok(Ending::ContinueAsNew(input)) => {
-            ("continued as new", format!("continue as new with {}", input.preview(usize::MAX)))
-        }
-        Err(Stop::Cancelled) => ("cancelled", "end as cancelled".into()),
-        Err(stop) => ("failed", format!("fail: {stop}")),
-    }
-}
-
-fn shown_recorded_end(kind: &EventKind) -> String {
-    match kind {
-        EventKind::RunCompleted { output } => {
-            format!("complete with {}", output.preview(usize::MAX))
-        }
-        EventKind::RunFailed { failure } => format!("fail: {failure}"),
-        EventKind::RunCancelled => "end as cancelled".into(),
-        EventKind::RunStarted { input, .. } => {
-            format!("continue as new with {}", input.preview(usize::MAX))
-        }
-        other => other.name().into(),
-    }
+    Some(Diverged { position: end.position, recorded, asked })
 }
 
 /// A host that performs nothing: at the end of the record it waits forever.

@@ -14,9 +14,6 @@ use longhaul_storage::SledStore;
 use crate::check::said;
 use crate::common::{completed, now, run, started, summary_of};
 
-/// The name of a request to cancel from a run.
-const CANCEL: &str = "longhaul.cancel";
-
 /// An event at a second of its own: messages are identified by their time.
 fn at(second: i64, position: Position, kind: EventKind) -> Event {
     Event { position, at: now() + chrono::Duration::seconds(second), kind }
@@ -35,14 +32,21 @@ fn sent(to: &str, name: &str) -> EventKind {
     EventKind::SignalSent { command: 0, to: run(to), name: name.into(), payload: payload(name) }
 }
 
-/// A requester that a request to cancel can also have.
+fn cancelled(to: &str) -> EventKind {
+    EventKind::CancelSent { command: 0, to: run(to), request: request() }
+}
+
+fn request() -> RequestedBy {
+    RequestedBy { by: "longhaul".into(), why: "removed".into() }
+}
+
 fn payload(name: &str) -> Payload {
-    Payload::of(&RequestedBy { by: name.into(), why: String::new() })
+    Payload::of(&name)
 }
 
 /// A signal as its receiver finds it.
 fn from(sender: &str, name: &str, second: i64) -> Delivery {
-    let body = MessageBody::sent(name, &payload(name), &run(sender));
+    let body = MessageBody::signal_from(&run(sender), name, payload(name));
     Delivery { to: run("project"), at: at(second, 0, started().kind).at, body }
 }
 
@@ -86,7 +90,7 @@ async fn forgetful(directory: &Path) {
     let at_work = vec![
         child_of("project"),
         at(3, 1, sent("project", "request")),
-        at(3, 2, sent("late", CANCEL)),
+        at(3, 2, cancelled("late")),
         at(6, 3, sent("project", "ready")),
         at(7, 4, sent("project", "waits in the mailbox")),
         at(8, 5, sent("over", "to a run that is over")),
@@ -114,17 +118,13 @@ async fn forgetful(directory: &Path) {
         started(),
         at(8, 1, sent("late", "early")),
         at(9, 2, begun("over")),
-        at(10, 3, sent("project", CANCEL)),
-        at(10, 4, sent("told", CANCEL)),
+        at(10, 3, cancelled("project")),
+        at(10, 4, cancelled("told")),
     ];
     put("other", to_late).await;
-    let (digest, request) =
-        (CommandDigest([0; 32]), RequestedBy { by: CANCEL.into(), why: String::new() });
-    put(
-        "told",
-        vec![started(), at(11, 1, EventKind::CancelDelivered { command: 0, digest, request })],
-    )
-    .await;
+    let (digest, request) = (CommandDigest([0; 32]), request());
+    let told = at(11, 1, EventKind::CancelDelivered { command: 0, digest, request });
+    put("told", vec![started(), told]).await;
     store.deliver(from("at_work", "waits in the mailbox", 7)).await.unwrap();
     store
         .deliver(Delivery { to: run("other"), body: outcome("over"), ..from("over", "", 9) })
@@ -146,7 +146,7 @@ async fn what_was_sent_and_is_lost_is_delivered_once_more() {
          the history of the run",
         "mailbox of run project: the outcome of over, sent 2023-11-14 22:13:29 UTC, is neither here nor in the history \
          of the run",
-        "mailbox of run project: the message `longhaul.cancel` of other, sent 2023-11-14 22:13:30 UTC, is neither here \
+        "mailbox of run project: the request to cancel of other, sent 2023-11-14 22:13:30 UTC, is neither here \
          nor in the history of the run",
     ];
     assert_eq!(said(directory.path(), false).await.0, expected);
@@ -168,7 +168,7 @@ async fn what_was_sent_and_is_lost_is_delivered_once_more() {
         from("at_work", "waits in the mailbox", 7),
         from("at_work", "ready", 6),
         Delivery { body: outcome("over"), ..from("over", "", 9) },
-        from("other", CANCEL, 10),
+        Delivery { body: MessageBody::Cancel(request()), ..from("other", "", 10) },
     ];
     assert_eq!(mail, deliveries.map(|delivery| (delivery.at, delivery.body)));
 }

@@ -228,6 +228,7 @@ fn essence(kind: &EventKind, is_project: bool) -> Option<String> {
         }
         EventKind::ChildStarted { run, .. } => run.to_string(),
         EventKind::SignalSent { to, name, .. } => format!("{name} to {to}"),
+        EventKind::CancelSent { to, .. } => format!("cancel to {to}"),
         EventKind::MessageReceived { message: Some(message), .. } => match &message.body {
             MessageBody::Signal { name, .. } if name == signal::SYNC || name == signal::RELOAD => {
                 return None;

@@ -229,6 +229,9 @@ fn detail(kind: &EventKind) -> String {
         EventKind::SignalSent { to, name, payload, .. } => {
             format!("sent to {to}: {}", signal(name, payload))
         }
+        EventKind::CancelSent { to, request, .. } => {
+            format!("asked {to} to cancel: {}", request.why)
+        }
         EventKind::TimerStarted { fire_at, .. } => format!("waits until {}", clock(*fire_at)),
         EventKind::TimerFired { .. } => "the timer fired".into(),
         EventKind::TimeRead { .. } => "read the clock".into(),

@@ -114,7 +114,7 @@ impl ProjectRun {
     async fn dispatch(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for outgoing in std::mem::take(&mut self.outbox) {
             match outgoing {
-                PendingSend::Cancel(run, request) => context.cancel(run, &request).await?,
+                PendingSend::Cancel(run, request) => context.cancel(run, request).await?,
                 PendingSend::Edited(run, edited) => {
                     context.signal(run, Edited::SIGNAL, &edited).await?;
                 }

@@ -476,5 +476,5 @@ pub(crate) async fn cancel_child(
     why: &str,
 ) -> Result<(), Stop> {
     let request = RequestedBy { by: "longhaul".into(), why: why.into() };
-    context.cancel(child.clone(), &request).await
+    context.cancel(child.clone(), request).await
 }

@@ -32,8 +32,12 @@ pub(crate) struct CallState {
 }
 
 impl CallState {
-    fn apply(&mut self, kind: EventKind) {
-        match kind {
+    /// Applies an event; `Err`: the event cannot follow.
+    fn apply(&mut self, event: Event) -> Result<(), Box<Event>> {
+        if self.result.is_some() {
+            return Err(event.into());
+        }
+        match event.kind {
             EventKind::ActivityStarted { attempt, .. } => {
                 self.attempts = attempt;
                 self.unknown = true;
@@ -45,8 +49,9 @@ impl CallState {
             }
             EventKind::ActivityCompleted { output, .. } => self.result = Some(Ok(output)),
             EventKind::RunReconciled { happened, .. } => self.unknown = happened,
-            _ => {}
+            _ => return Err(event.into()),
         }
+        Ok(())
     }
 
     /// Applies the failure of an attempt. A machine failure does not count as an attempt, and
@@ -111,7 +116,7 @@ impl Command for Calls {
         let mut states = vec![CallState::default(); self.0.len()];
         for event in events {
             let Some(index) = self.answered(&event.kind) else { return Err(event.into()) };
-            states[index].apply(event.kind);
+            states[index].apply(event)?;
         }
         if states.iter().any(|state| state.result.is_none()) {
             return Ok(Record::UnderWay(states));

@@ -12,6 +12,7 @@ use crate::event::{Cause, Event, EventKind, Message, MessageBody, Outcome};
 use crate::id::{Position, RunId, Slot};
 use crate::payload::Payload;
 use crate::replay::Replay;
+use crate::segment_end::SegmentEnd;
 use crate::store::{Creation, Delivery, StoreError};
 use crate::summary::{Status, Summary};
 use crate::workflow::Ending;
@@ -135,23 +136,17 @@ impl Activation {
         if let Some(broken) = self.broken.take() {
             return Err(broken);
         }
-        let how = match &ending {
-            Ok(Ending::Complete(_)) => "completed",
-            Ok(Ending::ContinueAsNew(_)) => "continued as new",
-            Err(Stop::Failed(_)) => "failed",
-            Err(Stop::Cancelled) => "cancelled",
-            Err(other) => return Err(other.clone()),
-        };
-        self.replay.end(how)?;
-        let kind = match ending {
-            Ok(Ending::Complete(output)) => EventKind::RunCompleted { output },
-            Ok(Ending::ContinueAsNew(input)) => {
+        let end = SegmentEnd::of(ending)?;
+        self.replay.end(end.how())?;
+        let kind = match end {
+            SegmentEnd::Completed(output) => EventKind::RunCompleted { output },
+            SegmentEnd::ContinuedAsNew(input) => {
                 let kind = self.beginning(input, Cause::ContinuedAsNew);
                 self.commit(vec![kind], |_| ()).await?;
                 return Ok(true);
             }
-            Err(Stop::Failed(failure)) => EventKind::RunFailed { failure },
-            Err(_) => EventKind::RunCancelled,
+            SegmentEnd::Failed(failure) => EventKind::RunFailed { failure },
+            SegmentEnd::Cancelled => EventKind::RunCancelled,
         };
         let outcome = kind.outcome().expect("these events end a run");
         let delivery = self.parent_delivery(outcome);

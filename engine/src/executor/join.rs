@@ -44,12 +44,9 @@ fn unanswered(from: &RunId, events: &[Event], mail: &[Message], to: &RunId) -> V
         matches!(&event.kind, EventKind::MessageReceived { message: Some(message), .. } if is_answer(message))
     });
     let rest = answered.map_or(events, |answered| &events[answered + 1..]);
-    let sent = |event: &Event| match &event.kind {
-        EventKind::SignalSent { to: receiver, name, payload, .. } if receiver == to => {
-            let body = MessageBody::sent(name, payload, from);
-            Some(Delivery { to: to.clone(), at: event.at, body })
-        }
-        _ => None,
+    let sent = |event: &Event| {
+        let (receiver, body) = event.kind.sent(from)?;
+        (receiver == to).then(|| Delivery { to: to.clone(), at: event.at, body })
     };
     rest.iter().filter_map(sent).collect()
 }

@@ -4,18 +4,18 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::command::{
-    CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendSignal, Sleep,
-    StartChild, TryReceive,
+    CallState, Calls, DrawUuid, MarkVersion, Publish, ReadClock, Receive, SendCancel, SendSignal,
+    Sleep, StartChild, TryReceive,
 };
 use crate::context::{Filter, Received, Stop};
 use crate::diverged::Diverged;
-use crate::event::{Cause, Event, EventKind, MessageBody};
+use crate::event::{Cause, Event, EventKind};
 use crate::failure::Failure;
 use crate::id::RunId;
 use crate::payload::Payload;
 use crate::replay::Replay;
 use crate::replaying_context::{CommandHost, Host, Performer};
-use crate::store::{Commit, Creation, Delivery};
+use crate::store::{Commit, Creation};
 use crate::summary::{Status, Summary};
 
 use super::activation::{Activation, Retirement};
@@ -186,15 +186,20 @@ impl Performer<SendSignal> for Activation {
     ) -> Result<(), Stop> {
         self.follow_orders(number, &command).await?;
         let SendSignal { to, name, payload } = command;
-        let body = MessageBody::sent(&name, &payload, &self.run);
-        let kind = EventKind::SignalSent { command: number, to: to.clone(), name, payload };
-        let now = self.shared.clock.now();
-        // The message has the time of its event, so that a check of the log can detect a lost one.
-        let send = |commit: &mut Commit| {
-            let at = commit.events.last().map_or(now, |event| event.at);
-            commit.deliveries.push(Delivery { to, at, body });
-        };
-        self.commit(vec![kind], send).await
+        self.commit_sent(EventKind::SignalSent { command: number, to, name, payload }).await
+    }
+}
+
+impl Performer<SendCancel> for Activation {
+    async fn perform(
+        &mut self,
+        number: u32,
+        command: SendCancel,
+        _progress: Option<()>,
+    ) -> Result<(), Stop> {
+        self.follow_orders(number, &command).await?;
+        let SendCancel { to, request } = command;
+        self.commit_sent(EventKind::CancelSent { command: number, to, request }).await
     }
 }
 

@@ -6,7 +6,7 @@ use crate::context::Stop;
 use crate::event::{Event, EventKind, Message};
 use crate::id::MessageSeq;
 use crate::payload::Payload;
-use crate::store::Commit;
+use crate::store::{Commit, Delivery};
 
 use super::activation::Activation;
 use super::unwritten::Unwritten;
@@ -52,6 +52,19 @@ impl Activation {
         self.commit(kinds, |commit| commit.consumed.push(seq)).await?;
         self.inbox.take(seq);
         Ok(())
+    }
+
+    /// Commits an event and the message that it sends.
+    pub(super) async fn commit_sent(&mut self, kind: EventKind) -> Result<(), Stop> {
+        let now = self.shared.clock.now();
+        let (to, body) = kind.sent(&self.run).expect("the event sends a message");
+        let to = to.clone();
+        // The message has the time of its event, so that a check of the log can detect a lost one.
+        let send = |commit: &mut Commit| {
+            let at = commit.events.last().map_or(now, |event| event.at);
+            commit.deliveries.push(Delivery { to, at, body });
+        };
+        self.commit(vec![kind], send).await
     }
 
     /// Commits the held events: before an effect begins, and before a long operation.

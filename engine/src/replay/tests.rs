@@ -207,6 +207,16 @@ fn a_cancelled_command_is_compared_by_its_digest() {
 }
 
 #[test]
+fn no_event_follows_the_answer_of_a_command() {
+    let completed = activity("completed", 0, (0, 1), "a");
+    let expected = r#"diverged at position 2: recorded call step "a", asked call step "a""#;
+    check_calls(vec![completed.clone(), completed.clone()], &["a"], expected);
+    let diverged =
+        shown(&mut replay(vec![completed, cancelled(0, &calls(&["a"]))]), &calls(&["a"]));
+    assert!(diverged.starts_with("diverged at position 2: recorded a cancelled command"));
+}
+
+#[test]
 fn no_two_commands_share_a_digest() {
     let digests = [
         calls(&["a"]).digest(),
@@ -216,6 +226,8 @@ fn no_two_commands_share_a_digest() {
         ReadClock.digest(),
         TryReceive { filter: Filter::any() }.digest(),
         Receive { filter: Filter::any(), timeout: None }.digest(),
+        Receive { filter: Filter::Children, timeout: None }.digest(),
+        Receive { filter: Filter::signals(&[]), timeout: None }.digest(),
     ];
     for (index, digest) in digests.iter().enumerate() {
         assert!(!digests[..index].contains(digest), "digest {index} is not unique");

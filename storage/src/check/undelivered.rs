@@ -34,7 +34,6 @@ pub(super) struct MessageIndex {
 #[derive(Debug)]
 struct SentMessage {
     from: RunId,
-    name: String,
     delivery: Delivery,
 }
 
@@ -73,10 +72,9 @@ impl MessageIndex {
         mail: Vec<Message>,
     ) {
         for event in since_start(events) {
-            if let EventKind::SignalSent { to, name, payload, .. } = &event.kind {
-                let body = MessageBody::sent(name, payload, run);
+            if let Some((to, body)) = event.kind.sent(run) {
                 let delivery = Delivery { to: to.clone(), at: event.at, body };
-                self.sent.push(SentMessage { from: run.clone(), name: name.clone(), delivery });
+                self.sent.push(SentMessage { from: run.clone(), delivery });
             }
         }
         if summary.status.is_terminal() {
@@ -133,9 +131,12 @@ impl Findings {
         let sent = sent
             .into_iter()
             .filter(|sent| receivers.get(&sent.delivery.to).is_some_and(|to| to.lacks(sent)));
-        let signals = sent.map(|SentMessage { from, name, delivery }| Undelivered {
-            what: format!("the message `{name}` of {from}"),
-            delivery,
+        let signals = sent.map(|SentMessage { from, delivery }| {
+            let what = match &delivery.body {
+                MessageBody::Signal { name, .. } => format!("the message `{name}` of {from}"),
+                _ => format!("the request to cancel of {from}"),
+            };
+            Undelivered { what, delivery }
         });
         let mut lost: Vec<Undelivered> = signals.chain(outcomes).collect();
         // In the order of sending.

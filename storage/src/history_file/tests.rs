@@ -225,8 +225,8 @@ fn a_changed_line_is_refused_or_says_something_else() {
 fn a_file_that_was_edited_and_sealed_again_is_still_checked() {
     let cases = [
         ("\"position\":4", "\"position\":5", "line 6: event 4 is expected, and event 5 is there"),
-        ("\"events\":43", "\"events\":44", "line 1: 44 events are announced, but 43 are present"),
-        ("\"TimerFired\"", "\"TimerRang\"", "line 21: `TimerRang`: unknown variant `TimerRang`"),
+        ("\"events\":44", "\"events\":45", "line 1: 45 events are announced, but 44 are present"),
+        ("\"TimerFired\"", "\"TimerRang\"", "line 22: `TimerRang`: unknown variant `TimerRang`"),
         ("\"at\":\"2026-01-01T00:00:03.000000Z\",", "", "line 5: `at` is missing"),
         (
             "00:00:03.000000Z",

@@ -67,6 +67,7 @@ impl<P> v1::EventKind<P> {
             From::SignalSent { command, to, name, payload: content } => {
                 Self::SignalSent { command, to, name, payload: payload(content)? }
             }
+            From::CancelSent { command, to, request } => Self::CancelSent { command, to, request },
             From::TimerStarted { command, fire_at } => {
                 Self::TimerStarted { command, fire_at: fire_at.into() }
             }
@@ -137,6 +138,7 @@ impl<P> v1::EventKind<P> {
             Self::SignalSent { command, to, name, payload: content } => {
                 To::SignalSent { command, to, name, payload: payload(content)? }
             }
+            Self::CancelSent { command, to, request } => To::CancelSent { command, to, request },
             Self::TimerStarted { command, fire_at } => {
                 To::TimerStarted { command, fire_at: fire_at.0 }
             }

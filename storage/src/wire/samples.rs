@@ -115,6 +115,7 @@ fn commands() -> Vec<EventKind> {
             name: "ready".into(),
             payload: json("\"a\\n\\u00e4\""),
         },
+        EventKind::CancelSent { command: 7, to: run("p/a"), request: request() },
         EventKind::TimerStarted { command: 8, fire_at: at(2) },
         EventKind::TimerFired { command: 8 },
         EventKind::TimeRead { command: 9 },

@@ -136,6 +136,11 @@ pub(crate) enum EventKind<P> {
         name: String,
         payload: P,
     },
+    CancelSent {
+        command: u32,
+        to: RunId,
+        request: RequestedBy,
+    },
     TimerStarted {
         command: u32,
         fire_at: Time,

@@ -1,6 +1,6 @@
 //! Handoffs that fail, and what people say meanwhile.
 
-use longhaul_engine::{Engine, Payload, RunReader};
+use longhaul_engine::{Engine, MessageBody, Payload, RequestedBy, RunReader};
 use longhaul_tests::script::{id, until};
 use longhaul_workflows::settings::{AgentSettings, ContextSettings, Driver};
 
@@ -58,5 +58,27 @@ async fn a_note_during_a_handoff_reaches_the_session_at_work() {
     world.let_go("begin_session login 2");
     world.until_passes("login").await;
     assert!(world.state().heard.iter().any(|text| text == "A person says: Hurry"));
+    world.end(&engine).await;
+}
+
+#[tokio::test]
+async fn a_session_that_ends_while_its_successor_fails_ends_the_try() {
+    let world = world(1);
+    world.hold("begin_session login 2");
+    let engine = world.begin().await;
+    world.until_begun("begin_session login 2", 1).await;
+    let request = MessageBody::Terminate(RequestedBy::default());
+    engine.deliver(&id("p/login/1/1"), request).await.unwrap();
+    until("the feature knows that its session has ended", async || {
+        history(&world, "p/login/1").await.contains("ChildEnded")
+    })
+    .await;
+    world.clock.advance(601);
+    until("the successor is cancelled", async || {
+        let successor = world.memory.summary(&id("p/login/1/2")).await.unwrap();
+        successor.is_some_and(|summary| summary.status.is_terminal())
+    })
+    .await;
+    world.until_passes("login").await;
     world.end(&engine).await;
 }

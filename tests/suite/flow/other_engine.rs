@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use longhaul_engine::{
     Attempt, Call, Child, Client, Context, Ending, EngineError, Failure, Failures, Filter,
-    Handlers, MessageBody, NewRun, Outcome, Payload, Received, RequestedBy, RunId, Slot, Started,
-    Stop, Worker, Workflows,
+    Handlers, NewRun, Outcome, Payload, Received, RequestedBy, RunId, Slot, Started, Stop, Worker,
+    Workflows,
 };
 use longhaul_tests::history::workflows;
 use longhaul_tests::script::id;
@@ -258,10 +258,13 @@ impl Context for ForeignContext {
     }
 
     async fn send(&mut self, to: RunId, name: &str, payload: Payload) -> Result<(), Stop> {
-        if let Some(received) = Received::of(&MessageBody::sent(name, &payload, &self.run)) {
-            self.engine.put(&to, received);
-        }
+        let from = Some(self.run.clone());
+        self.engine.put(&to, Received::Signal { name: name.into(), payload, from });
         Ok(())
+    }
+
+    async fn cancel(&mut self, _run: RunId, _request: RequestedBy) -> Result<(), Stop> {
+        Err(EngineError::new("this engine cancels nothing").into())
     }
 
     async fn sleep(&mut self, duration: Duration) -> Result<(), Stop> {

@@ -1,6 +1,6 @@
 //! Sessions: child runs, of which exactly one owns the work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use longhaul_engine::{
@@ -28,6 +28,8 @@ struct Hosted<'a> {
     owner: RunId,
     /// The sessions that have not ended.
     open: BTreeSet<RunId>,
+    /// The outcomes of the others. One may end while another one is waited for.
+    ended: BTreeMap<RunId, Outcome>,
     /// The report of the owner, if it ended by itself.
     report: Option<SessionReport>,
 }
@@ -46,7 +48,8 @@ pub(super) async fn run(
     work: &mut Work,
     first: RunId,
 ) -> Result<Hosting, Stop> {
-    let mut hosted = Hosted { work, owner: first, open: BTreeSet::new(), report: None };
+    let (open, ended) = (BTreeSet::new(), BTreeMap::new());
+    let mut hosted = Hosted { work, owner: first, open, ended, report: None };
     let hosting = match hosted.run(context).await {
         Ok(report) => Hosting::Ended(report),
         Err(Stop::Cancelled) => {
@@ -68,14 +71,14 @@ impl Hosted<'_> {
     async fn run(&mut self, context: &mut dyn Context) -> Result<SessionReport, Stop> {
         self.start(context, None).await?;
         loop {
-            match self.receive(context, None).await? {
-                Some(Received::ChildEnded { run, outcome }) if run == self.owner => {
-                    // Those that it took over from are shut down; their tokens count, too.
-                    for session in self.open.clone() {
-                        self.wait_for(context, &session).await?;
-                    }
-                    return report(outcome);
+            if let Some(outcome) = self.ended.remove(&self.owner) {
+                // Those that it took over from are shut down; their tokens count, too.
+                for session in self.open.clone() {
+                    self.wait_for(context, &session).await?;
                 }
+                return report(outcome);
+            }
+            match self.receive(context, None).await? {
                 Some(Received::Signal { name, payload, from: Some(from) })
                     if name == HandoffPrepared::SIGNAL && from == self.owner =>
                 {
@@ -118,11 +121,13 @@ impl Hosted<'_> {
         let received = context.receive(&filter, timeout).await?;
         if let Some(Received::ChildEnded { run, outcome }) = &received
             && self.open.remove(run)
-            && let Outcome::Completed(report) = outcome
         {
-            let report: SessionReport = report.read()?;
-            self.work.spend(&report);
-            self.report = (*run == self.owner).then_some(report);
+            self.ended.insert(run.clone(), outcome.clone());
+            if let Outcome::Completed(report) = outcome {
+                let report: SessionReport = report.read()?;
+                self.work.spend(&report);
+                self.report = (*run == self.owner).then_some(report);
+            }
         }
         Ok(received)
     }
