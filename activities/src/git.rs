@@ -46,7 +46,6 @@ pub use command::hang::pipe_for_git;
 pub use damage::{Damage, find_damage, is_replaceable, repair};
 pub use landing::waiting::is_work_waiting;
 pub use locks::{LockFile, lock_files};
-pub use names::feature_run;
 pub use objects::partial::{
     MissingObjects, fetch_missing, lost_objects, missing_objects, restore_objects,
 };

@@ -10,11 +10,13 @@ mod kept;
 mod output;
 
 use std::path::Path;
+use std::time::Duration;
 
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{McpTool, ToolSpec};
 use longhaul_workflows::settings::{AgentSettings, Confinement, Driver};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, Tool};
+use rmcp::service::{RoleClient, RunningService};
 
 use crate::checks::SetUp;
 use crate::confine::{ConfinedPaths, sandbox};
@@ -25,7 +27,7 @@ use crate::process::{Environment, Fifo, Limits, Spec};
 pub(crate) use http::key_of;
 pub use kept::McpServers;
 
-use connection::{Client, Connection};
+use connection::Connection;
 use kept::Key;
 
 /// The result of a tool.
@@ -36,6 +38,8 @@ pub(crate) struct ToolResult {
     pub(crate) is_first: bool,
 }
 
+/// The time for one answer.
+const PATIENCE: Duration = Duration::from_mins(10);
 /// The longest name of a tool that providers accept.
 const LONGEST_NAME: usize = 64;
 /// The most tools of a server.
@@ -54,6 +58,8 @@ pub(crate) struct Host<'a> {
     /// The HTTP clients of the handler: a new one would read the certificates of the system.
     pub(crate) clients: &'a Clients,
 }
+
+type Client = RunningService<RoleClient, ()>;
 
 /// Why a server of the settings cannot be started. Nothing is started.
 pub fn problem(root: &Path, agent: &AgentSettings) -> Option<Obstacle> {
@@ -145,7 +151,8 @@ impl Host<'_> {
         if let Some(settings) = self.agent.mcp.get(server)
             && let Some(url) = &settings.url
         {
-            return self.connect_over_http(server, settings, url).await;
+            let client = self.connect_over_http(server, settings, url).await?;
+            return Ok(Connection::over_http(client));
         }
         let name = format!("mcp-{server}");
         let input = Fifo::new(self.setup.runner.data_dir()).map_err(|error| {
@@ -204,6 +211,10 @@ impl Host<'_> {
             remedy: "Correct `command` under [agent.mcp].",
         })
     }
+}
+
+fn no_answer() -> String {
+    format!("gave no answer for {} s", PATIENCE.as_secs())
 }
 
 /// A tool for a model. One whose name no provider accepts is left out.

@@ -19,6 +19,7 @@ use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe, RunId};
 use longhaul_workflows::contracts::{
     OpenInput, RunSession, SessionEnding, SessionInput, SessionReport,
 };
+use longhaul_workflows::feature::feature_run;
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{Confinement, Driver, Seconds};
 
@@ -35,7 +36,6 @@ pub use crate::obstacle::{Obstacle, why_not};
 pub use driver::{Preflight, Transcript, preflight, settings_problem};
 use files::SessionFiles;
 pub use hosted::HostedHandler;
-use hosted::feature_run;
 pub use used::UseHandler;
 
 /// The exit code of an agent whose context is full: a fresh session continues its work. An agent

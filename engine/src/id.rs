@@ -55,6 +55,23 @@ impl RunId {
     pub fn root(&self) -> &str {
         self.0.split('/').next().unwrap_or_default()
     }
+
+    /// The id without its last part: `shop/login/1` for `shop/login/1/2`.
+    pub fn above(&self) -> Option<Self> {
+        let (above, _) = self.0.rsplit_once('/')?;
+        Some(Self(above.to_owned()))
+    }
+
+    /// The last part of the id as a number: 2 for `shop/login/1/2`.
+    pub fn number(&self) -> Option<u32> {
+        let last = self.0.rsplit('/').next()?;
+        last.parse().ok().filter(|number: &u32| number.to_string() == last)
+    }
+
+    /// The id with another last part: `shop/login/1/3`.
+    pub fn with_number(&self, number: u32) -> Option<Self> {
+        Self::new(format!("{}/{number}", self.above()?)).ok()
+    }
 }
 
 impl TryFrom<String> for RunId {

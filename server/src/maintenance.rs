@@ -201,8 +201,8 @@ impl Unfinished {
             let is_open = |id: &&FeatureId| !view.feature(id).is_some_and(|known| known.passes);
             let open = view.backlog.iter().map(|feature| &feature.id).filter(is_open);
             resumable.extend(open.map(|feature| format!("{project}/{feature}")));
-            let listed: HashSet<&str> =
-                view.backlog.iter().map(|feature| feature.id.as_str()).collect();
+            let listed: HashSet<&FeatureId> =
+                view.backlog.iter().map(|feature| &feature.id).collect();
             let removed = latest.of_project(project).filter(|(id, _)| !listed.contains(id));
             resumable.extend(removed.map(|(id, _)| format!("{project}/{id}")));
         }

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use longhaul_activities::files::placed::{self, Links};
-use longhaul_activities::git::feature_run;
 use longhaul_activities::process::call_of;
 use longhaul_engine::{Payload, RunId};
+use longhaul_workflows::feature::feature_run;
 use longhaul_workflows::finding::SteeringRefused;
 
 use crate::error::{Error, Result};
@@ -70,10 +70,8 @@ impl Refusal {
     /// Records the attempt in the run of the feature of the session.
     pub(crate) async fn record(self, service: &Service) {
         let SteeringRefused { verb, call } = &self.0;
-        let run = call.rsplit_once('@').map(|(run, _)| feature_run(run));
-        let Some(run) = run.and_then(|run| RunId::new(run).ok()) else {
-            return;
-        };
+        let run = call.rsplit_once('@').and_then(|(run, _)| RunId::new(run).ok());
+        let Some(run) = run.as_ref().map(feature_run) else { return };
         let is_new = {
             let mut recorded = service.refused.0.lock().unwrap_or_else(PoisonError::into_inner);
             recorded.insert((verb.clone(), call.clone()))

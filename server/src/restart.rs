@@ -59,11 +59,8 @@ impl Service {
         below: &[(RunId, Summary)],
     ) -> Result<BTreeMap<FeatureId, FeatureRuns>, StoreError> {
         let mut runs = BTreeMap::new();
-        for (feature, number) in LatestRuns::of(below).of_project(project) {
-            let (Ok(id), Ok(last)) = (FeatureId::new(feature), u32::try_from(number)) else {
-                continue;
-            };
-            let run = format!("{project}/{feature}/{number}");
+        for (feature, last) in LatestRuns::of(below).of_project(project) {
+            let run = format!("{project}/{feature}/{last}");
             let mut known = FeatureRuns { last, ..FeatureRuns::default() };
             match self.output(&run).await? {
                 Some(FeatureOutcome::Passed { files, commit, .. }) => {
@@ -75,7 +72,7 @@ impl Service {
                     known.called_done = self.called_done(&run).await?;
                 }
             }
-            runs.insert(id, known);
+            runs.insert(feature.clone(), known);
         }
         Ok(runs)
     }
@@ -91,7 +88,7 @@ impl Service {
         let ended = below.iter().filter(|(_, summary)| summary.workflow == FeatureWorkflow::NAME);
         let latest = LatestRuns::of(&below);
         let mut finished = Vec::new();
-        for (run, summary) in ended.filter(|(run, summary)| latest.after(run, summary).is_none()) {
+        for (run, summary) in ended.filter(|(run, _)| latest.after(run).is_none()) {
             if self.is_terminated(engine, run, summary).await?
                 && self.called_done(run.as_str()).await?
             {

@@ -14,6 +14,7 @@ mod messages;
 mod note;
 mod notice;
 mod outcome;
+mod run_id;
 mod session_cycle;
 mod session_permit;
 mod stage;
@@ -37,6 +38,7 @@ pub use messages::{
     SessionResult,
 };
 pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
+pub use run_id::{FeatureRunId, feature_run};
 pub use stage::Stage;
 pub use steps::{
     COPIED, Checkpoint, FORKED_FROM, Prefix, before_last_receive, checkpoints, prefix,

@@ -74,7 +74,7 @@ impl SessionStart {
     /// The run of the feature, which decides about handoffs. Its id is not part of the input: a
     /// fork copies the input of a session, and has another id.
     pub fn feature_run(&self) -> Option<RunId> {
-        RunId::new(self.id.as_str().rsplit_once('/')?.0).ok()
+        self.id.above()
     }
 }
 
@@ -464,9 +464,7 @@ fn tool_call(block: &Block) -> Option<&ToolCall> {
 
 /// The id of the session after another one, of which some before `rejected` the work.
 fn successor(session: &RunId, rejected: u32) -> Option<RunId> {
-    let (parent, number) = session.as_str().rsplit_once('/')?;
-    let number: u32 = number.parse().ok()?;
-    RunId::new(format!("{parent}/{}", number.checked_add(rejected)?.checked_add(1)?)).ok()
+    session.with_number(session.number()?.checked_add(rejected)?.checked_add(1)?)
 }
 
 /// Asks a child to cancel; the parent then waits for its end.

@@ -143,8 +143,7 @@ impl Fold {
     /// Applies the events of a run below that of a feature, whose record they change.
     fn apply_session(&mut self, id: &RunId, events: &[Event], entries: &mut Vec<TimelineEntry>) {
         self.hosted.apply(id, events);
-        let above = id.as_str().rsplit_once('/').and_then(|(above, _)| RunId::new(above).ok());
-        let Some(run) = above.and_then(|above| self.runs.get_mut(&above)) else { return };
+        let Some(run) = id.above().and_then(|above| self.runs.get_mut(&above)) else { return };
         run.apply_session(id, events);
         entries.append(&mut run.entries);
     }

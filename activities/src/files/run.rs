@@ -2,7 +2,7 @@
 
 use longhaul_engine::{Event, EventKind, RunId};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::feature::FeatureOutcome;
+use longhaul_workflows::feature::{FeatureOutcome, FeatureRunId};
 use longhaul_workflows::narrative::{self, Kind};
 use longhaul_workflows::projection::{RunView, Session};
 
@@ -27,13 +27,11 @@ pub(super) struct FeatureRun {
 impl FeatureRun {
     /// The run, if the id is that of a feature's run: `<project>/<feature>/<n>`.
     pub(super) fn of(project: &RunId, run: &RunId) -> Option<Self> {
-        let rest = run.as_str().strip_prefix(project.as_str())?.strip_prefix('/')?;
-        let (feature, nth) = rest.rsplit_once('/').filter(|(_, nth)| !nth.is_empty())?;
-        let feature = FeatureId::new(feature).ok()?;
-        Some(Self {
+        let id = FeatureRunId::of(run).filter(|id| id.is_of(project.as_str()))?;
+        (id.run().as_ref() == Some(run)).then(|| Self {
             id: run.clone(),
-            label: format!("{feature}-{nth}"),
-            feature,
+            label: format!("{}-{}", id.feature, id.number),
+            feature: id.feature,
             view: RunView::default(),
             blocked: Vec::new(),
             written: Vec::new(),

@@ -2,6 +2,7 @@
 
 use longhaul_engine::{RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::feature::feature_run;
 
 pub(super) use crate::files::{OWN_DIR, PROGRESS_FILE, TEMP_PREFIX};
 
@@ -113,13 +114,7 @@ pub(super) fn foreign_ref(commit: &str) -> String {
 /// The ref that keeps the commits of a feature's branch: by its run, also for the sessions below
 /// that.
 pub(super) fn feature_ref(run: &RunId) -> String {
-    format!("refs/longhaul/features/{}", ref_path(feature_run(run.as_str())))
-}
-
-/// The run of a feature, `PROJECT/FEATURE/NUMBER`, from its own id or that of a session below it.
-pub fn feature_run(run: &str) -> &str {
-    let end = run.match_indices('/').nth(2).map_or(run.len(), |(end, _)| end);
-    &run[..end]
+    format!("refs/longhaul/features/{}", ref_path(feature_run(run).as_str()))
 }
 
 /// A run id as part of a ref name. Of the characters of a run id, git refuses `.` in some places, a

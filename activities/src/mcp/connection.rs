@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use longhaul_engine::{Attempt, Failure};
 use rmcp::ServiceExt as _;
-use rmcp::service::{RoleClient, RunningService};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -16,13 +15,10 @@ use crate::process::{Fifo, Finished, Runner, Spec, logs_of};
 
 use super::http::call_error;
 use super::output::output;
+use super::{Client, PATIENCE, no_answer};
 
-/// The time for one answer.
-pub(super) const PATIENCE: Duration = Duration::from_mins(10);
 /// The time in which a program has to end once its input is closed.
 const GRACE: Duration = Duration::from_secs(5);
-
-pub(super) type Client = RunningService<RoleClient, ()>;
 
 /// A connection to a server.
 pub(super) struct Connection {
@@ -181,8 +177,4 @@ fn remove_logs(data_dir: &Path, attempt: &Attempt, name: &str) {
     for log in logs_of(data_dir, attempt, name) {
         let _ = std::fs::remove_file(log);
     }
-}
-
-pub(super) fn no_answer() -> String {
-    format!("gave no answer for {} s", PATIENCE.as_secs())
 }

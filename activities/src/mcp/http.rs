@@ -10,8 +10,7 @@ use rmcp::transport::streamable_http_client::{
 use rmcp::transport::{DynamicTransportError, StreamableHttpClientTransport};
 use rmcp::{ServiceError, ServiceExt as _};
 
-use super::Host;
-use super::connection::{Connection, PATIENCE, no_answer};
+use super::{Client, Host, PATIENCE, no_answer};
 use crate::model::client::causes;
 use crate::obstacle::Obstacle;
 
@@ -39,7 +38,7 @@ impl Host<'_> {
         server: &str,
         settings: &McpSettings,
         url: &str,
-    ) -> Result<Connection, Failure> {
+    ) -> Result<Client, Failure> {
         let address = Url::parse(url).map_err(|error| self.failed(server, &error.to_string()))?;
         let http = self.clients.client_for(&address).await?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(url);
@@ -51,7 +50,7 @@ impl Host<'_> {
             () = self.attempt.cancelled() => return Err(Failure::cancelled()),
         };
         let why = match connected {
-            Ok(Ok(client)) => return Ok(Connection::over_http(client)),
+            Ok(Ok(client)) => return Ok(client),
             Ok(Err(error)) => format!("does not answer: {}", begin_error(&error)),
             Err(_) => no_answer(),
         };

@@ -4,16 +4,17 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use longhaul_engine::{Attempt, Failure, Handler, RunId};
+use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{
     BeginInput, BeginSession, EndInput, EndSession, Handoff, SessionBegin, SessionEnd,
     SessionInput, ToolSpec,
 };
+use longhaul_workflows::feature::feature_run;
 use longhaul_workflows::{prompt, session};
 
 use crate::checks::SetUp;
 use crate::confine::describe;
-use crate::git::{self, GitHandlers, TreeRequest, WorkTree};
+use crate::git::{GitHandlers, TreeRequest, WorkTree};
 use crate::longhaul_toml::agent_env;
 use crate::mcp::{Host, McpServers};
 use crate::model::client::Clients;
@@ -142,12 +143,6 @@ impl Handler<EndSession> for HostedHandler {
 fn tools() -> Vec<ToolSpec> {
     session::tools::specs().into_iter().chain([session::summary_tool()]).collect()
 }
-
-/// The run of the feature of a session.
-pub(super) fn feature_run(session: &RunId) -> RunId {
-    RunId::new(git::feature_run(session.as_str())).unwrap_or_else(|_| session.clone())
-}
-
 /// Writes the package for programs, and as a document for people.
 fn write_package(files: &SessionFiles, handoff: &Handoff) -> std::io::Result<()> {
     std::fs::create_dir_all(files.directory())?;

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use longhaul_engine::{Attempt, Failure, FailureKind};
 use longhaul_workflows::contracts::ToolUse;
+use longhaul_workflows::feature::feature_run;
 use longhaul_workflows::settings::{Confinement, Seconds};
 
 use crate::confine::{ConfinedPaths, sandbox};
-use crate::git::{self, WorkTree};
+use crate::git::WorkTree;
 use crate::machine::{self, Operation};
 use crate::process::{Environment, Finished, Limits, Spec, logs_of};
 
@@ -65,7 +66,7 @@ impl ToolHandler {
             .with_all(&command.variables.env)
             .with("LONGHAUL_ROOT", &root)
             .with("LONGHAUL_FEATURE_ID", input.feature.as_str())
-            .with("LONGHAUL_RUN_ID", git::feature_run(attempt.run.as_str()));
+            .with("LONGHAUL_RUN_ID", feature_run(&attempt.run).as_str());
         let places = ConfinedPaths {
             root: &root,
             tree,

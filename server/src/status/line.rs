@@ -318,14 +318,12 @@ async fn sessions_cut_off(
     last: &RunId,
     passes: bool,
 ) -> Result<u32, StoreError> {
-    let Some((of_feature, number)) = last.as_str().rsplit_once('/') else { return Ok(0) };
-    let number: u32 = number.parse().unwrap_or_default();
+    let number = last.number().unwrap_or_default();
     // The last run of a passed feature has a result.
     let numbers = 1..=if passes { number.saturating_sub(1) } else { number };
     let mut sessions = 0;
     let mut continued_from = String::new();
-    for run in numbers.rev().filter_map(|number| RunId::new(format!("{of_feature}/{number}")).ok())
-    {
+    for run in numbers.rev().filter_map(|number| last.with_number(number)) {
         let Some(summary) = store.summary(&run).await? else { continue };
         // The sessions of a fork include those of its origin.
         let is_counted =

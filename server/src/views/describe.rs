@@ -144,7 +144,7 @@ impl View<'_> {
         let mut children = Vec::new();
         for (child, summary) in below {
             if summary.parent.as_ref() == Some(run) {
-                let superseded_by = latest.after(&child, &summary);
+                let superseded_by = latest.after(&child);
                 let line = self.line_by(child, summary, &mut projects).await?;
                 children.push(RunLine { superseded_by, ..line });
             }

@@ -163,7 +163,7 @@ impl View<'_> {
         let mut projects = Projects::default();
         let (mut lines, mut fitting, mut superseded) = (Vec::new(), 0, 0);
         for (run, summary) in runs {
-            let superseded_by = latest.after(&run, &summary);
+            let superseded_by = latest.after(&run);
             let is_hidden = superseded_by.is_some() && !query.superseded;
             let is_wanted = lines.len() < query.limit && !is_hidden;
             if !is_wanted && query.status.is_empty() {
@@ -189,7 +189,7 @@ impl View<'_> {
 
     /// The line of one run.
     pub(super) async fn line(&self, run: RunId, summary: Summary) -> Result<RunLine, StoreError> {
-        let superseded_by = self.superseded_by(&run, &summary).await?;
+        let superseded_by = self.superseded_by(&run).await?;
         let line = self.line_by(run, summary, &mut Projects::default()).await?;
         Ok(RunLine { superseded_by, ..line })
     }

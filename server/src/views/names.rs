@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::BatchWorkflow;
-use longhaul_workflows::feature::FeatureWorkflow;
+use longhaul_workflows::feature::{FeatureRunId, FeatureWorkflow};
 use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::ProjectView;
 use longhaul_workflows::session::SessionWorkflow;
@@ -46,63 +46,49 @@ pub(crate) fn project_and_feature(
     if summary.workflow == ProjectWorkflow::NAME {
         return (Some(run.to_string()), None);
     }
-    let parts: Vec<&str> = run.as_str().split('/').collect();
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let number = (2..parts.len()).find(|at| is_number(parts[*at]));
-    number.map_or((None, None), |at| {
-        (Some(parts[..at - 1].join("/")), Some(parts[at - 1].to_owned()))
-    })
+    let id = FeatureRunId::of(run);
+    id.map(|id| (id.project, id.feature.to_string())).unzip()
 }
 
-/// The highest number of the runs of each feature, by the beginning of their ids.
-pub(crate) struct LatestRuns(BTreeMap<String, u64>);
+/// The highest number of the runs of each feature, by project.
+pub(crate) struct LatestRuns(BTreeMap<String, BTreeMap<FeatureId, u32>>);
 
 impl LatestRuns {
     /// Of these runs.
     pub(crate) fn of(runs: &[(RunId, Summary)]) -> Self {
-        let mut latest = BTreeMap::<String, u64>::new();
-        for (run, summary) in runs {
-            if let Some((feature, number)) = numbered(run, summary) {
-                let last = latest.entry(feature).or_default();
-                *last = number.max(*last);
-            }
+        let mut latest = BTreeMap::<_, BTreeMap<_, u32>>::new();
+        for FeatureRunId { project, feature, number } in
+            runs.iter().filter_map(|(run, _)| FeatureRunId::of(run))
+        {
+            let last = latest.entry(project).or_default().entry(feature).or_default();
+            *last = number.max(*last);
         }
         Self(latest)
     }
 
     /// The features of a project, each with the number of its last run.
-    pub(crate) fn of_project(&self, project: &RunId) -> impl Iterator<Item = (&str, u64)> {
-        let prefix = format!("{project}/");
-        let following = self.0.range(prefix.clone()..);
-        following.map_while(move |(feature, last)| Some((feature.strip_prefix(&prefix)?, *last)))
+    pub(crate) fn of_project(&self, project: &RunId) -> impl Iterator<Item = (&FeatureId, u32)> {
+        let features = self.0.get(project.as_str()).into_iter().flatten();
+        features.map(|(feature, last)| (feature, *last))
     }
 
     /// The run of the same feature that superseded a run, or the run that it is below.
-    pub(crate) fn after(&self, run: &RunId, summary: &Summary) -> Option<RunId> {
-        let (feature, number) = numbered(run, summary)?;
-        let last = self.0.get(&feature).filter(|last| **last > number)?;
-        RunId::new(format!("{feature}/{last}")).ok()
+    pub(crate) fn after(&self, run: &RunId) -> Option<RunId> {
+        let FeatureRunId { project, feature, number } = FeatureRunId::of(run)?;
+        let last = self.0.get(&project)?.get(&feature).filter(|last| **last > number);
+        let number = *last?;
+        FeatureRunId { project, feature, number }.run()
     }
-}
-
-/// The beginning of the ids of the runs of its feature, and the number of its own.
-fn numbered(run: &RunId, summary: &Summary) -> Option<(String, u64)> {
-    let (Some(project), Some(feature)) = project_and_feature(run, summary) else { return None };
-    let feature = format!("{project}/{feature}");
-    let rest = run.as_str().strip_prefix(&feature)?.strip_prefix('/')?;
-    let number = rest.split('/').next()?.parse().ok()?;
-    Some((feature, number))
 }
 
 impl View<'_> {
     /// The last run of the feature of a run, if that is another one.
-    pub(super) async fn superseded_by(
-        &self,
-        run: &RunId,
-        summary: &Summary,
-    ) -> Result<Option<RunId>, StoreError> {
-        let Some((feature, _)) = numbered(run, summary) else { return Ok(None) };
-        Ok(LatestRuns::of(&self.store.runs(&format!("{feature}/")).await?).after(run, summary))
+    pub(super) async fn superseded_by(&self, run: &RunId) -> Result<Option<RunId>, StoreError> {
+        let Some(FeatureRunId { project, feature, .. }) = FeatureRunId::of(run) else {
+            return Ok(None);
+        };
+        let runs = self.store.runs(&format!("{project}/{feature}/")).await?;
+        Ok(LatestRuns::of(&runs).after(run))
     }
 
     /// Resolves a name to a run; a feature means its last one.

@@ -64,7 +64,7 @@ impl View<'_> {
                 children.into_iter().rev().map(|(child, summary)| (depth + 1, child, summary)),
             );
             let step = self.step(&run, &summary).await?;
-            let superseded_by = latest.after(&run, &summary);
+            let superseded_by = latest.after(&run);
             let run = self.line_by(run, summary, &mut projects).await?;
             let run = RunLine { superseded_by, ..run };
             runs.push(Branch { depth, run, step });

@@ -155,11 +155,9 @@ impl View<'_> {
     /// counts.
     async fn labels_of(&self, run: &RunId) -> Result<Vec<String>, RequestError> {
         let mut labels = BTreeMap::new();
-        let mut path = Some(run.as_str());
-        while let Some(run) = path {
-            if let Ok(id) = RunId::new(run)
-                && let Some(summary) = self.store.summary(&id).await?
-            {
+        let mut next = Some(run.clone());
+        while let Some(run) = next {
+            if let Some(summary) = self.store.summary(&run).await? {
                 let internal = [COPIED, FORKED_FROM];
                 let of_people =
                     summary.labels.into_iter().filter(|(key, _)| !internal.contains(&key.as_str()));
@@ -167,7 +165,7 @@ impl View<'_> {
                     labels.entry(key).or_insert(value);
                 }
             }
-            path = run.rsplit_once('/').map(|(parent, _)| parent);
+            next = run.above();
         }
         let mut labels: Vec<_> =
             labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect();

@@ -400,13 +400,8 @@ impl ProjectRun {
             return false;
         }
         self.admission.ledger.spend(used);
-        let mut run = session.as_str();
-        while let Some((parent, _)) = run.rsplit_once('/') {
-            if let Some(feature) = RunId::new(parent).ok().and_then(|run| self.feature_of(&run)) {
-                self.count_use(&feature, used);
-                break;
-            }
-            run = parent;
+        if let Some(feature) = self.feature_with(session) {
+            self.count_use(&feature, used);
         }
         true
     }

@@ -82,7 +82,7 @@ fn removed(id: FeatureId, runs: FeatureRuns) -> RemovedFeature {
 }
 
 fn recovered(view: FeatureView, runs: FeatureRuns) -> Record {
-    let number = view.run.as_ref().and_then(|run| run.as_str().rsplit('/').next()?.parse().ok());
+    let number = view.run.as_ref().and_then(longhaul_engine::RunId::number);
     let is_open = view.status == FeatureStatus::InProgress;
     let state = match (view.passes, view.status) {
         (true, _) => FeatureState::Passed,

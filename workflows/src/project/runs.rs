@@ -4,7 +4,7 @@
 use longhaul_engine::{Outcome, RequestedBy, RunId, Stop};
 
 use crate::backlog::{Check, FeatureId, FeatureState};
-use crate::feature::FeatureOutcome;
+use crate::feature::{FeatureOutcome, FeatureRunId};
 use crate::resources::Resources;
 
 use super::CANCELLED;
@@ -66,11 +66,14 @@ impl ProjectRun {
 
     /// The feature whose current run this is. Messages of other runs do not count for a feature.
     pub(super) fn feature_of(&self, run: &RunId) -> Option<FeatureId> {
-        let rest = run.as_str().strip_prefix(self.project.id.as_str())?.strip_prefix('/')?;
-        let (feature, number) = rest.rsplit_once('/')?;
-        let feature = FeatureId::new(feature).ok()?;
-        let current = self.current.get(&feature)?;
-        (current.number.to_string() == number).then_some(feature)
+        self.feature_with(run).filter(|feature| self.run_of(feature).as_ref() == Some(run))
+    }
+
+    /// The feature whose current run this is, or is above it.
+    pub(super) fn feature_with(&self, run: &RunId) -> Option<FeatureId> {
+        let FeatureRunId { feature, number, .. } =
+            FeatureRunId::of(run).filter(|id| id.is_of(&self.project.id))?;
+        (self.current.get(&feature)?.number == number).then_some(feature)
     }
 
     /// Whether the run of a feature was cancelled.

@@ -273,12 +273,7 @@ impl ProjectRun {
     /// The features with held runs.
     pub(super) fn held_features(&self) -> BTreeSet<FeatureId> {
         // A held session holds its feature.
-        let parent = |run: &RunId| RunId::new(run.as_str().rsplit_once('/')?.0).ok();
-        let held = |run: &RunId| {
-            let of_session = || self.feature_of(&parent(run)?);
-            self.feature_of(run).or_else(of_session)
-        };
-        self.held.iter().filter_map(held).collect()
+        self.held.iter().filter_map(|run| self.feature_with(run)).collect()
     }
 
     pub(super) fn is_idle(&self) -> bool {

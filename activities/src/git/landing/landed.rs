@@ -41,9 +41,8 @@ impl Repository {
         feature: &FeatureId,
         run: &RunId,
     ) -> Result<Option<LandedWork>, Failure> {
-        let Some((runs, number)) = run.as_str().rsplit_once('/') else { return Ok(None) };
-        for earlier in (1..number.parse().unwrap_or(1_u32)).rev() {
-            let Ok(earlier) = RunId::new(format!("{runs}/{earlier}")) else { continue };
+        let numbers = (1..run.number().unwrap_or(1)).rev();
+        for earlier in numbers.filter_map(|number| run.with_number(number)) {
             if let Some(landed) = self.landed_work(target, feature, &earlier).await? {
                 return Ok(Some(landed));
             }

@@ -6,13 +6,14 @@
 
 use std::path::PathBuf;
 
-use longhaul_engine::{Attempt, Failure};
+use longhaul_engine::{Attempt, Failure, RunId};
 use longhaul_workflows::contracts::OutsideChange;
+use longhaul_workflows::feature::feature_run;
 
 use crate::git::checkout::detach;
 use crate::git::files;
 use crate::git::message::is_of_project;
-use crate::git::names::{NEXT, branch_ref, feature_run, foreign_ref};
+use crate::git::names::{NEXT, branch_ref, foreign_ref};
 use crate::git::objects::refs::Repository;
 use crate::git::worktree::tree::{TargetSeen, Tree};
 
@@ -153,10 +154,12 @@ impl Repository {
         target: &str,
         attempt: &Attempt,
     ) -> Result<Option<OutsideChange>, Failure> {
-        let session_run = |key: &str| key.rsplit_once('@').map_or("", |(run, _)| run).to_owned();
-        let run = feature_run(attempt.run.as_str());
-        let seen =
-            tree.target_seen()?.filter(|seen| feature_run(&session_run(&seen.session)) == run);
+        let run = feature_run(&attempt.run);
+        let is_of_run = |seen: &TargetSeen| {
+            let session = seen.session.rsplit_once('@').and_then(|(id, _)| RunId::new(id).ok());
+            session.is_some_and(|session| feature_run(&session) == run)
+        };
+        let seen = tree.target_seen()?.filter(is_of_run);
         let Some(TargetSeen { commit: from, .. }) = seen else { return Ok(None) };
         let to = self.target_commit(target).await?;
         if from == to {

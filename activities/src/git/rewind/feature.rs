@@ -4,6 +4,7 @@
 use longhaul_engine::{Failure, RunId};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
+use longhaul_workflows::feature::FeatureRunId;
 
 use crate::git::GitHandlers;
 use crate::git::names::{
@@ -60,14 +61,8 @@ impl GitHandlers {
         is_there: bool,
     ) -> Result<(), Failure> {
         let repository = self.repository(project).await?;
-        let feature = next
-            .as_str()
-            .strip_prefix(&format!("{}/", project.id))
-            .and_then(|rest| rest.rsplit_once('/'));
-        if !is_there
-            && let Some(feature) = feature.and_then(|(feature, _)| FeatureId::new(feature).ok())
-        {
-            repository.undo_rewind(&feature, next).await?;
+        if !is_there && let Some(id) = FeatureRunId::of(next) {
+            repository.undo_rewind(&id.feature, next).await?;
         }
         repository.end_rewind(next).await
     }
