@@ -23,11 +23,14 @@ pub fn settings(root: &Path) -> Result<Settings, Failure> {
             Failure::terminal(format!("there is no {SETTINGS_FILE} in {}", root.display()));
         return Err(missing.with_code(NO_SETTINGS));
     };
-    let settings =
+    let settings: Settings =
         toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))?;
-    nul::refuse_in_toml(&text)
-        .map_err(|error| Failure::terminal(format!("{}: {error}", path.display())))?;
-    Ok(settings)
+    let refused = |error| Failure::terminal(format!("{}: {error}", path.display()));
+    nul::refuse_in_toml(&text).map_err(refused)?;
+    match settings.problem() {
+        Some(problem) => Err(refused(problem)),
+        None => Ok(settings),
+    }
 }
 
 /// The error in a settings file, with its line number. The line is not quoted: it may hold a

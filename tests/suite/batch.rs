@@ -127,6 +127,8 @@ fn all_errors_of_a_batch_file_are_reported_at_once() {
     world.batch(&settings, &[]).exits(2).says("patience");
     let limits = world.write("[limits]\nteam = 2", |_| String::new());
     world.batch(&limits, &[]).exits(2).says("label=value");
+    let none = world.write("at_once = 0", |_| String::new());
+    world.batch(&none, &[]).exits(2).says("nonzero");
     world.batch("nowhere.toml", &[]).exits(2).says("nowhere.toml");
     assert!(world.starts().is_empty());
 }

@@ -26,6 +26,16 @@ fn with_agent(script: &str, settings: &str) -> World {
     world
 }
 
+/// A project whose agent is this script, which then does its work. Its settings are the given ones.
+fn with_own_agent(script: &str, settings: &str) -> World {
+    let world = World::new(&[plain("parser", &[], 1)], 0.0);
+    world.project.write("own.sh", &format!("{script}\necho finished >parser.txt\n"));
+    let agent = format!("[agent]\ncommand = ['sh', 'own.sh']\n{settings}\n");
+    world.project.write("longhaul.toml", &agent);
+    world.project.commit("An agent of its own");
+    world
+}
+
 fn read(world: &World, file: &str) -> String {
     std::fs::read_to_string(world.project.place().join(file)).unwrap_or_default()
 }
@@ -51,6 +61,45 @@ fn an_agent_reaches_neither_the_checkout_nor_the_data_directory() {
     world.call("doctor .").says("sandbox");
     let level = available().best().unwrap().name();
     assert!(world.json("status .")["sandbox"].as_str().unwrap().starts_with(level));
+}
+
+#[test]
+fn an_agent_creates_no_settings_of_agents() {
+    if available().bubblewrap.is_err() {
+        eprintln!("not tried: {}", available().lacks());
+        return;
+    }
+    let world = with_own_agent(
+        "for file in .claude/settings.json .claude/hooks/run .claude/rules/x.md .codex/config.toml; do
+           echo cheat >\"$HOME/$file\"
+         done 2>/dev/null
+         echo state >\"$HOME/.claude/state\"",
+        "",
+    );
+    let home = world.project.place().join("user");
+    for directory in [".claude", ".codex"] {
+        std::fs::create_dir_all(home.join(directory)).unwrap();
+    }
+    std::fs::write(home.join(".gitconfig"), "[user]\nname = ann\nemail = ann@example.org\n")
+        .unwrap();
+    let at_home = world.longhaul.clone().with("HOME", home.to_str().unwrap());
+    at_home.call(&["run", &world.root]).exits(0);
+    let read = |file: &str| std::fs::read_to_string(home.join(file)).unwrap_or_default();
+    assert_eq!(read(".claude/state"), "state\n");
+    assert_eq!(read(".claude/settings.json"), "{}\n");
+    for file in [".claude/hooks/run", ".claude/rules/x.md", ".codex/config.toml"] {
+        assert_eq!(read(file), "", "{file}");
+    }
+}
+
+#[test]
+fn lines_of_the_loader_do_not_cost_a_session() {
+    for sandbox in ["", "sandbox = 'off'"] {
+        let settings = format!("env = {{ LD_PRELOAD = '/nowhere/library.so' }}\n{sandbox}");
+        let world = with_own_agent("", &settings);
+        world.run().exits(0);
+        assert_eq!(world.json("status .")["features"][0]["sessions"], 1);
+    }
 }
 
 #[test]

@@ -97,6 +97,41 @@ fn branches_with_names_of_longhaul_are_refused_at_the_start() {
 }
 
 #[test]
+fn settings_that_no_project_can_work_with_are_refused() {
+    let world = world();
+    let settings = world.project.read("longhaul.toml");
+    for (added, problem) in [
+        ("[[gate]]\nname = 'lint'\nrun = ' '\n", "[[gate]] `lint`: `run` is empty"),
+        (
+            "[[baseline]]\nname = 'base'\nrun = 'true'\ntimeout_seconds = 0\n",
+            "[[baseline]] `base`: `timeout_seconds` must be above 0",
+        ),
+    ] {
+        world.project.write("longhaul.toml", &format!("{settings}\n{added}"));
+        world.run().exits(2).says("longhaul.toml").says(problem);
+    }
+    for glob in ["../shared/**", "/etc", "tests/../../x"] {
+        let with_glob =
+            settings.replace("[project]", &format!("[project]\nprotected = ['{glob}']"));
+        world.project.write("longhaul.toml", &with_glob);
+        world.run().exits(2).says("`protected`").says(glob).says("leads out of the repository");
+    }
+    world.project.write("longhaul.toml", &settings);
+    world.run().exits(0);
+}
+
+#[test]
+fn a_git_directory_may_be_at_another_place() {
+    let world = world();
+    let elsewhere = world.project.place().join("elsewhere").display().to_string();
+    world.project.git(&["init", "--quiet", "--separate-git-dir", &elsewhere]);
+    world.run().exits(0);
+    assert_eq!(world.project.git(&["status", "--short"]), "");
+    assert_eq!(world.json("status .")["counts"]["blocked"], 0);
+    world.call("doctor .").exits(0);
+}
+
+#[test]
 fn a_broken_list_is_reported() {
     let world = world();
     world.run().exits(0);

@@ -100,6 +100,26 @@ impl Settings {
         Confinement { network: self.project.network, held_out, ..self.agent.confinement() }
     }
 
+    /// A value that no project can work with.
+    pub fn problem(&self) -> Option<String> {
+        let leads_out =
+            |glob: &&String| glob.starts_with('/') || glob.split('/').any(|part| part == "..");
+        if let Some(glob) = self.project.protected.iter().find(leads_out) {
+            return Some(format!(
+                "`protected`: `{glob}` leads out of the repository; write a path in it"
+            ));
+        }
+        let checks = self.gates.iter().map(|check| ("gate", check));
+        let checks = checks.chain(self.baseline.iter().map(|check| ("baseline", check)));
+        checks.into_iter().find_map(|(kind, Check { name, run, timeout_seconds, .. })| {
+            if run.trim().is_empty() {
+                return Some(format!("[[{kind}]] `{name}`: `run` is empty; write a command"));
+            }
+            (*timeout_seconds == Some(0))
+                .then(|| format!("[[{kind}]] `{name}`: `timeout_seconds` must be above 0"))
+        })
+    }
+
     /// Globs of the protected files: the list, the settings, the acceptance scripts, and additions
     /// of the settings.
     pub fn protected(&self) -> Vec<String> {

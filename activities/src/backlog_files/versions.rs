@@ -97,7 +97,7 @@ fn read(root: &Path) -> Result<(String, HashMap<FeatureId, String>), Failure> {
     let settings = settings(root)?;
     let list = find_list(root, &settings)?;
     let version = |feature: &longhaul_workflows::backlog::Feature| {
-        (feature.id.clone(), feature.version(&settings.gates))
+        (feature.id.clone(), feature.version(&settings.gates, &settings.baseline))
     };
     Ok((list.file, list.features.iter().map(version).collect()))
 }

@@ -33,38 +33,84 @@ const WRITTEN: [&str; 25] = [
     ".ivy2/cache",
     ".hex",
 ];
-/// Exceptions: settings of agents, because commands in them also run outside of the sandbox.
-const READ: [&str; 12] = [
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".claude/CLAUDE.md",
-    ".claude/hooks",
-    ".claude/commands",
-    ".claude/agents",
-    ".claude/skills",
-    ".claude/plugins",
-    ".codex/config.toml",
-    ".codex/AGENTS.md",
-    ".codex/prompts",
-    ".gemini/settings.json",
+/// The configuration directories of agents: where they are in the home directory, the variable that
+/// moves them, and the settings in them. Those are not writable, because commands in them also run
+/// outside of the sandbox. A name that ends with a slash is a directory.
+const SETTINGS: [(&str, Option<&str>, &[&str]); 3] = [
+    (
+        ".claude",
+        Some("CLAUDE_CONFIG_DIR"),
+        &[
+            "settings.json",
+            "settings.local.json",
+            "CLAUDE.md",
+            "hooks/",
+            "commands/",
+            "agents/",
+            "skills/",
+            "plugins/",
+            "rules/",
+        ],
+    ),
+    (
+        ".codex",
+        Some("CODEX_HOME"),
+        &["config.toml", "AGENTS.md", "hooks.json", "prompts/", "rules/", "skills/"],
+    ),
+    (
+        ".gemini",
+        None,
+        &[
+            "settings.json",
+            "GEMINI.md",
+            ".env",
+            "commands/",
+            "extensions/",
+            "skills/",
+            "hooks/",
+            "policies/",
+        ],
+    ),
 ];
-/// The same directories, relocated by variables.
-const WRITTEN_BY_VARIABLE: [(&str, &str); 6] = [
+/// Caches that variables move.
+const WRITTEN_BY_VARIABLE: [(&str, &str); 4] = [
     ("CARGO_HOME", "registry"),
     ("CARGO_HOME", "git"),
     ("CARGO_HOME", ".package-cache"),
     ("XDG_CACHE_HOME", ""),
-    ("CLAUDE_CONFIG_DIR", ""),
-    ("CODEX_HOME", ""),
 ];
 
 pub(super) fn add(home: &Path, env: &Environment, sandbox: &mut Sandbox) {
+    let moved =
+        |name: &str| env.get(name).map(PathBuf::from).filter(|directory| directory.is_absolute());
     sandbox.writable.extend(WRITTEN.iter().map(|path| home.join(path)));
-    sandbox.readable.extend(READ.iter().map(|path| home.join(path)));
-    let elsewhere = WRITTEN_BY_VARIABLE.iter().filter_map(|(name, path)| {
-        let directory =
-            env.get(name).map(PathBuf::from).filter(|directory| directory.is_absolute())?;
-        Some(if path.is_empty() { directory } else { directory.join(path) })
-    });
-    sandbox.writable.extend(elsewhere);
+    sandbox.writable.extend(
+        WRITTEN_BY_VARIABLE.iter().filter_map(|(name, path)| Some(moved(name)?.join(path))),
+    );
+    for (usual, variable, settings) in SETTINGS {
+        let moved = variable.and_then(moved);
+        sandbox.writable.extend(moved.clone());
+        for directory in [Some(home.join(usual)), moved].into_iter().flatten() {
+            for name in settings {
+                let path = directory.join(name.trim_end_matches('/'));
+                if directory.is_dir() && path.symlink_metadata().is_err() {
+                    create_empty(&path, name);
+                }
+                sandbox.readable.push(path);
+            }
+        }
+    }
+}
+
+/// Creates a file or directory of settings without content: only one that is there can be mounted
+/// read-only, and an agent could create a missing one.
+fn create_empty(path: &Path, name: &str) {
+    let created = match name {
+        name if name.ends_with('/') => std::fs::create_dir(path),
+        _ if path.extension().is_some_and(|end| end == "json") => std::fs::write(path, "{}\n"),
+        _ => std::fs::write(path, ""),
+    };
+    if let Err(error) = created {
+        tracing::warn!(path = %path.display(), "an agent can create this file: {error}");
+    }
 }

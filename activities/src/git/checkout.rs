@@ -78,6 +78,10 @@ impl Repository {
         for line in files::nul_separated(&listed.stdout) {
             if let Some(place) = line.strip_prefix(b"worktree ") {
                 files::path_of(place).clone_into(&mut path);
+                // Git does not know the checkout of a git directory at another place.
+                if path == self.common {
+                    self.root.clone_into(&mut path);
+                }
             } else if line == wanted.as_bytes() && path.is_dir() {
                 found.push(path.clone());
             }

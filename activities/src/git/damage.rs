@@ -308,8 +308,11 @@ fn is_special(found: &std::fs::Metadata) -> bool {
 
 /// The refs that have a file of their own, by full name.
 fn loose_refs(common: &Path) -> Vec<(String, PathBuf)> {
-    let mut open = vec![common.join("refs")];
     let mut found = Vec::new();
+    if files::has_reftable(common) {
+        return found;
+    }
+    let mut open = vec![common.join("refs")];
     while let Some(dir) = open.pop() {
         for path in entries(&dir) {
             if path.is_dir() {

@@ -27,6 +27,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     placed::read(path, Links::Followed, LONGEST).map_err(|error| unreadable(&error, path))
 }
 
+/// Whether a git directory keeps its refs in tables, which only git reads: files are stand-ins.
+pub(super) fn has_reftable(common: &Path) -> bool {
+    common.join("reftable").is_dir()
+}
+
 /// The failure for a file that exists and cannot be read. Retryable: an agent may have placed it,
 /// and that can be undone.
 pub(super) fn unreadable(error: &placed::Unreadable, path: &Path) -> Failure {

@@ -164,7 +164,9 @@ impl Running {
                 Ok(None) | Err(_) => self.stream = None,
             }
         }
-        let verdict = serde_json::from_slice(&self.report_bytes).ok();
+        // With the variables of the agent, the loader can write lines of its own.
+        let mut lines = self.report_bytes.rsplit(|byte| *byte == b'\n');
+        let verdict = lines.find_map(|line| serde_json::from_slice(line).ok());
         if verdict.is_none() {
             let _ = self.supervisor.start_kill();
         }

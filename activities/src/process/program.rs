@@ -46,8 +46,10 @@ struct SandboxState {
     /// Whether a process of Longhaul's stays inside, between the wrapper and the program.
     has_init: bool,
     reports: Option<pipe::Receiver>,
-    /// Unfinished lines and lines that are not reports.
+    /// The unfinished line.
     unparsed: Vec<u8>,
+    /// The lines that are not reports: of the sandbox, or of the loader.
+    other: Vec<u8>,
     is_ready: bool,
     ending: Option<Ending>,
 }
@@ -89,6 +91,7 @@ impl Program {
             has_init: confined.sandbox.level == Level::Bubblewrap,
             reports: Some(pipe::Receiver::from_owned_fd(reports.into())?),
             unparsed: Vec::new(),
+            other: Vec::new(),
             is_ready: false,
             ending: None,
         };
@@ -117,7 +120,8 @@ impl Program {
         }
         match self.ending {
             Some(Ending::Exited { .. }) if !inside.is_ready => {
-                let text = String::from_utf8_lossy(&inside.unparsed).trim().to_owned();
+                let text = [&inside.other[..], &inside.unparsed].concat();
+                let text = String::from_utf8_lossy(&text).trim().to_owned();
                 let error =
                     if text.is_empty() { "it ended without a message".to_owned() } else { text };
                 Some(Ending::NotConfined { error })
@@ -184,12 +188,14 @@ impl SandboxState {
     fn take(&mut self, piece: &[u8]) {
         self.unparsed.extend_from_slice(piece);
         while let Some(end) = self.unparsed.iter().position(|byte| *byte == b'\n') {
-            let Ok(report) = serde_json::from_slice(&self.unparsed[..end]) else { return };
-            self.unparsed.drain(..=end);
+            let report = serde_json::from_slice(&self.unparsed[..end]);
             match report {
-                Report::Ready => self.is_ready = true,
-                Report::Ended(ending) => self.ending = Some(ending),
+                Ok(Report::Ready) => self.is_ready = true,
+                Ok(Report::Ended(ending)) => self.ending = Some(ending),
+                // The sandbox or the loader wrote it.
+                Err(_) => self.other.extend_from_slice(&self.unparsed[..=end]),
             }
+            self.unparsed.drain(..=end);
         }
     }
 }

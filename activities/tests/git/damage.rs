@@ -511,6 +511,22 @@ async fn missing_objects_and_a_damaged_shallow_file_are_named() {
     assert_eq!(find(&world).await, []);
 }
 
+#[tokio::test]
+async fn a_repository_with_a_reftable_is_not_damaged() {
+    let place = tempfile::tempdir().unwrap();
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let names = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"];
+        git.arg("-C").arg(place.path()).args(names).args(args).status().unwrap().success()
+    };
+    if !git(&["init", "--quiet", "--ref-format=reftable", "."]) {
+        eprintln!("not tried: this git has no reftable");
+        return;
+    }
+    assert!(git(&["commit", "--quiet", "--allow-empty", "--message", "Begin"]));
+    assert_eq!(longhaul_activities::git::find_damage(place.path()).await.unwrap(), []);
+}
+
 fn pack_of(world: &World) -> std::path::PathBuf {
     let mut files = std::fs::read_dir(world.root.join(".git/objects/pack")).unwrap();
     let is_pack = |path: &std::path::PathBuf| path.extension().is_some_and(|it| it == "pack");

@@ -249,6 +249,28 @@ async fn gates_that_are_added_while_a_feature_lands_run_before_it_passes() {
 }
 
 #[tokio::test]
+async fn a_baseline_that_is_added_in_a_session_decides() {
+    let world = World::new(vec![feature("login", "has login")]);
+    world.hold("run_session login");
+    let engine = world.begin().await;
+    world.until_begun("run_session login", 1).await;
+    world.state().baseline =
+        vec![Check { name: "builds".into(), run: "has build".into(), ..Check::default() }];
+    world.tell(&engine, signal::RELOAD, Payload::of(&"edit")).await;
+    until("its run was notified", async || {
+        !world.memory.mailbox(&id("p/login/1")).await.unwrap().is_empty()
+    })
+    .await;
+    world.let_go("run_session login");
+    until("the baseline has failed", async || {
+        world.count("run_checks login merged") > 0 && world.count("run_session login") > 1
+    })
+    .await;
+    assert!(!world.target().contains(&"login".to_owned()), "{:?}", world.target());
+    engine.stop().await;
+}
+
+#[tokio::test]
 async fn gates_that_are_added_after_features_passed_are_checked_once_on_the_target() {
     let world = World::new(vec![feature("login", "has login"), feature("shop", "has shop")]);
     let engine = world.begin().await;

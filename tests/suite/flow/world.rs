@@ -80,7 +80,7 @@ impl State {
     /// Whether the list has another version of a feature.
     fn is_edited(&self, id: &FeatureId, known: &str) -> bool {
         let listed = self.list.iter().find(|feature| feature.id == *id);
-        listed.is_some_and(|feature| feature.version(&self.gates) != known)
+        listed.is_some_and(|feature| feature.version(&self.gates, &self.baseline) != known)
     }
 
     /// The files that the work on a feature changes.

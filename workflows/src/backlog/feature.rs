@@ -243,7 +243,7 @@ impl Feature {
 
     /// A digest of the work that is asked for, with the gates of its project: two versions of a
     /// feature differ in it if an edit matters to its run.
-    pub fn version(&self, gates: &[Check]) -> String {
+    pub fn version(&self, gates: &[Check], baseline: &[Check]) -> String {
         let asked = Self {
             priority: 0,
             depends_on: Vec::new(),
@@ -253,7 +253,7 @@ impl Feature {
             extra: Map::new(),
             ..self.clone()
         };
-        blake3::hash(Payload::of(&(asked, gates)).as_bytes()).to_hex()[..16].to_owned()
+        blake3::hash(Payload::of(&(asked, gates, baseline)).as_bytes()).to_hex()[..16].to_owned()
     }
 }
 

@@ -15,6 +15,8 @@ pub struct Edited {
     pub feature: Feature,
     /// The gates of the project.
     pub gates: Vec<Check>,
+    /// Its baseline.
+    pub baseline: Vec<Check>,
 }
 
 impl Edited {
@@ -28,7 +30,8 @@ impl Edited {
 impl Work {
     /// The version of the feature that this run knows.
     pub(super) fn version(&self) -> String {
-        self.input.feature.version(&self.input.settings.gates)
+        let settings = &self.input.settings;
+        self.input.feature.version(&settings.gates, &settings.baseline)
     }
 
     /// Makes the project read the list, and waits for its answer; returns whether this run knew
@@ -60,6 +63,7 @@ impl Work {
             }
             self.input.feature = edited.feature;
             self.input.settings.gates = edited.gates;
+            self.input.settings.baseline = edited.baseline;
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::backlog::FeatureId;
 
 /// The number of failures in a row that opens the breaker.
 const IN_A_ROW: u32 = 3;
+/// The number of failures in a row of the only feature that fails after which they count: the agent
+/// works for the others, and half an hour of probes has passed.
+const ALONE: u32 = IN_A_ROW + 6;
 /// The first wait before a probe, in seconds; each failed probe doubles it.
 const FIRST_WAIT: u32 = 30;
 /// The longest wait before a probe, in seconds.
@@ -140,6 +143,10 @@ impl Breaker {
         self.features.insert(feature.clone());
         self.fresh.clear();
         *self.suspects.entry(feature.clone()).or_default() += 1;
+        if self.works && self.count >= ALONE && self.features.len() == 1 {
+            *self = Self { works: true, ..Self::default() };
+            return;
+        }
         // A single feature whose work goes on is up to its own limit.
         let is_outage = self.count >= IN_A_ROW && !(self.has_changes && self.features.len() == 1);
         let wait = match &self.open {
@@ -348,6 +355,31 @@ mod tests {
         assert_eq!(begins(&mut breaker, "login"), Some(0));
         breaker.pass(&feature("login"));
         assert_eq!(begins(&mut breaker, "basket"), Some(1));
+    }
+
+    #[test]
+    fn the_last_feature_that_fails_alone_is_given_up_after_some_probes() {
+        let mut breaker = Breaker::default();
+        assert_eq!(begins(&mut breaker, "login"), Some(0));
+        breaker.pass(&feature("login"));
+        let mut sessions = 0;
+        let mut fail = |breaker: &mut Breaker| {
+            breaker.fail(&feature("basket"), &FAILED, NOW);
+            sessions += 1;
+            breaker.is_open()
+        };
+        for _ in 0..IN_A_ROW {
+            fail(&mut breaker);
+        }
+        let mut is_open = true;
+        while is_open {
+            let later = NOW + TimeDelta::seconds(i64::from(LONGEST_WAIT));
+            let probe = breaker.admit(&feature("basket"), Some(later));
+            assert!(matches!(probe, Admission::Begins { .. }), "{probe:?}");
+            is_open = fail(&mut breaker);
+        }
+        assert_eq!(sessions, ALONE);
+        assert_eq!(begins(&mut breaker, "basket"), Some(0), "its failures count");
     }
 
     #[test]

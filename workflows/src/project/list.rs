@@ -49,7 +49,8 @@ impl ProjectRun {
     pub(super) fn take_backlog(&mut self, loaded: LoadedBacklog) -> Result<(), String> {
         let settings = self.overrides.apply(loaded.settings)?;
         let changes = self.backlog.update(loaded.features).map_err(|error| error.to_string())?;
-        let has_other_gates = settings.gates != self.settings.gates;
+        let has_other_gates =
+            settings.gates != self.settings.gates || settings.baseline != self.settings.baseline;
         let has_new_gates = settings.gates.iter().any(|gate| !self.settings.gates.contains(gate));
         self.note_settings(&settings);
         let has_other_limits =
@@ -116,6 +117,7 @@ impl ProjectRun {
         let during: Vec<FeatureId> = self.current.keys().cloned().collect();
         let edited = [
             ("gates", settings.gates != self.settings.gates),
+            ("baseline", settings.baseline != self.settings.baseline),
             ("protected", settings.protected() != self.settings.protected()),
             (
                 "hidden_checks",
@@ -251,7 +253,8 @@ impl ProjectRun {
             return;
         }
         if let (Some(run), Some(feature)) = (self.run_of(id), self.backlog.feature(id)) {
-            let edited = Edited { feature: feature.clone(), gates: self.settings.gates.clone() };
+            let Settings { gates, baseline, .. } = self.settings.clone();
+            let edited = Edited { feature: feature.clone(), gates, baseline };
             self.outbox.push(PendingSend::Edited(run, Box::new(edited)));
         }
     }

@@ -1,6 +1,7 @@
 //! The file of a batch: its format, and the resulting plan.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -23,7 +24,7 @@ struct File {
     /// Concurrent agents in projects with a label.
     #[serde(default)]
     limits: BTreeMap<String, u32>,
-    at_once: Option<u32>,
+    at_once: Option<NonZeroU32>,
     #[serde(default, rename = "project", alias = "projects")]
     projects: Vec<Row>,
 }
@@ -96,7 +97,7 @@ pub(super) async fn read(path: &Path) -> Result<BatchRequest> {
     if !problems.is_empty() {
         return Err(wrong(problems.join("\n")));
     }
-    let plan = Plan { limits: file.limits, at_once: file.at_once, projects };
+    let plan = Plan { limits: file.limits, at_once: file.at_once.map(NonZeroU32::get), projects };
     plan.order().map_err(|error| wrong(error.to_string()))?;
     Ok(BatchRequest { id: file.batch, plan, file: None })
 }
