@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use longhaul_engine::Failure;
 
@@ -271,9 +271,15 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
         return Ok(id);
     }
     let common = common_dir(root).await?;
-    // Derived from the path, so that two concurrent commands create the same id.
-    let digest = blake3::hash(common.as_os_str().as_encoded_bytes()).to_hex();
-    let id = format!("{}-{}", slug(root), &digest[..6]);
+    // Derived from the directory, so that two concurrent commands create the same id, and from its
+    // time, because another repository can follow at its path.
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(common.as_os_str().as_encoded_bytes());
+    let born = std::fs::metadata(&common).and_then(|found| found.created()).ok();
+    if let Some(age) = born.and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok()) {
+        hasher.update(&age.as_nanos().to_le_bytes());
+    }
+    let id = format!("{}-{}", slug(root), &hasher.finalize().to_hex()[..6]);
     if let Some(lock) = foreign_lock_at(&common.join("config.lock"), Some(root)).await {
         return Err(Failure::terminal(format!(
             "the settings of {} cannot be written: {lock}",

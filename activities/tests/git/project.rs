@@ -132,3 +132,27 @@ async fn a_list_that_is_just_being_written_is_not_a_wrong_one() {
         "{failure}"
     );
 }
+
+#[tokio::test]
+async fn another_repository_at_a_path_is_another_project() {
+    let place = tempfile::tempdir().unwrap();
+    let root = place.path().join("shop");
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        std::fs::create_dir(&root).unwrap();
+        let made = std::process::Command::new("git").args(["init", "--quiet"]).arg(&root).status();
+        assert!(made.unwrap().success());
+        if std::fs::metadata(&root).unwrap().created().is_err() {
+            eprintln!("not tried: this file system keeps no time of creation");
+            return;
+        }
+        let id = longhaul_activities::git::project_id(&root).await.unwrap();
+        std::fs::remove_file(root.join(".git/config")).unwrap();
+        std::process::Command::new("git").args(["init", "--quiet"]).arg(&root).status().unwrap();
+        let again = longhaul_activities::git::project_id(&root).await.unwrap();
+        assert_eq!(id, again, "its configuration was lost");
+        ids.push(id);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+    assert_ne!(ids[0], ids[1]);
+}
