@@ -275,6 +275,13 @@ pub struct RequestedBy {
     pub why: String,
 }
 
+impl RequestedBy {
+    /// A request of Longhaul itself.
+    pub fn longhaul(why: impl Into<String>) -> Self {
+        Self { by: "longhaul".into(), why: why.into() }
+    }
+}
+
 /// Something in a run's mailbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {

@@ -36,8 +36,7 @@ impl Service {
         let prefix = format!("{}/", new.run);
         let below = self.store.runs(&prefix).await?;
         for (run, _) in below.iter().filter(|(_, summary)| !summary.status.is_terminal()) {
-            let request =
-                RequestedBy { by: "longhaul".into(), why: "its project is begun again".into() };
+            let request = RequestedBy::longhaul("its project is begun again");
             engine.deliver(run, MessageBody::Terminate(request)).await?;
             engine.outcome(run).await?;
         }

@@ -473,6 +473,6 @@ pub(crate) async fn cancel_child(
     child: &RunId,
     why: &str,
 ) -> Result<(), Stop> {
-    let request = RequestedBy { by: "longhaul".into(), why: why.into() };
+    let request = RequestedBy::longhaul(why);
     context.cancel(child.clone(), request).await
 }

@@ -13,8 +13,8 @@ pub(crate) fn record_of(data_dir: &Path, project: &str) -> PathBuf {
     data_dir.join("git").join(project).join(RECORD)
 }
 
-/// The recorded directories that exist, but for those around `root`: a checkout stays readable
-/// although another project names a directory above it.
+/// The recorded directories that exist. One that contains `root` is skipped: another project must
+/// not hide this checkout.
 pub(super) fn all(data_dir: &Path, root: &Path) -> Vec<PathBuf> {
     let projects = std::fs::read_dir(data_dir.join("git")).into_iter().flatten().flatten();
     let recorded = projects.filter_map(|project| std::fs::read(project.path().join(RECORD)).ok());

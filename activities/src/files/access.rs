@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// The rights that a directory needs, and a file to be changed or read.
+/// The mode bits that the owner needs: for a directory, a writable file, a readable file.
 const OF_DIRECTORY: u32 = 0o700;
 const OF_FILE: u32 = 0o600;
 const OF_READ_FILE: u32 = 0o400;

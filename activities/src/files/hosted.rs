@@ -1,4 +1,4 @@
-//! The parts of a session's record that the history of its own run has.
+//! The data of sessions that only their own histories hold.
 
 use std::collections::BTreeMap;
 

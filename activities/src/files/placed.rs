@@ -122,9 +122,9 @@ pub fn open(path: &Path, links: Links<'_>) -> Result<Option<(File, u64)>, Unread
         flags |= nix::fcntl::OFlag::O_NOFOLLOW;
     }
     // Checks the type first: opening a device can have effects, and a socket cannot be opened.
-    let looked =
+    let metadata =
         if matches!(links, Links::Followed) { real.metadata() } else { real.symlink_metadata() };
-    match looked {
+    match metadata {
         Ok(found) => must_be_file(path, found.file_type())?,
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(io_error(path, error)),

@@ -54,13 +54,14 @@ struct Top {
 }
 
 impl Top {
-    /// Returns whether there was an entry. Directories that were moved up may be left.
+    /// Removes all entries once. Returns whether there were any; call it again until none is left,
+    /// because deep directories are moved up.
     fn remove_entries(&mut self) -> io::Result<bool> {
-        let mut is_any = false;
+        let mut has_entries = false;
         let top = self.opened.try_clone()?;
         for entry in entries(&top)? {
             let name = entry?;
-            is_any = true;
+            has_entries = true;
             if remove(&top, &name)? {
                 continue;
             }
@@ -78,7 +79,7 @@ impl Top {
             // An entry that was skipped is found the next time.
             remove(&top, &name)?;
         }
-        Ok(is_any)
+        Ok(has_entries)
     }
 
     fn move_up(&mut self, from: &OwnedFd, name: &CStr) -> io::Result<()> {
@@ -136,7 +137,7 @@ fn give_rights(at: impl AsFd, name: &CStr) {
     }
 }
 
-/// The names in a directory, but `.` and `..`.
+/// The names in a directory, except `.` and `..`.
 fn entries(directory: &OwnedFd) -> io::Result<impl Iterator<Item = io::Result<CString>>> {
     let read = Dir::read_from(directory)?;
     let names = read.map(|entry| Ok(entry?.file_name().to_owned()));

@@ -46,6 +46,7 @@ impl FeatureRun {
         let entries = if is_copied { Vec::new() } else { narrative::entries(event, &self.view) };
         let last = self.view.sessions.len().saturating_sub(1);
         self.view.apply(event);
+        // The last session changes with each event, so its file is written again.
         self.written.truncate(last);
         self.written.resize(self.view.sessions.len(), None);
         // The files do not show the evidence, and the output of months would fill the memory.
@@ -91,6 +92,7 @@ impl FeatureRun {
         if let Some(written) = self.written.get_mut(place) {
             *written = None;
         }
+        // The events of a session are described without the state of its feature.
         let nothing = RunView::default();
         for event in events {
             self.view.sessions[place].apply(event);

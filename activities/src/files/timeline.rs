@@ -17,7 +17,6 @@ pub(super) struct Key {
     pub(super) nth: u8,
 }
 
-/// One entry.
 #[derive(Debug, Clone)]
 pub(super) struct TimelineEntry {
     pub(super) key: Key,

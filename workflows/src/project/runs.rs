@@ -89,10 +89,7 @@ impl ProjectRun {
         current.ending = true;
         self.queue.stop_waiting(id);
         if let Some(run) = self.run_of(id) {
-            self.outbox.push(PendingSend::Cancel(
-                run,
-                RequestedBy { by: "longhaul".into(), why: why.into() },
-            ));
+            self.outbox.push(PendingSend::Cancel(run, RequestedBy::longhaul(why)));
         }
     }
 
@@ -127,7 +124,7 @@ impl ProjectRun {
             Outcome::Cancelled => Err(CANCELLED.into()),
         };
         match result {
-            // It had landed before it was cancelled: the target branch decides.
+            // Also after a cancellation: the commit is on the target.
             Ok(FeatureOutcome::Passed {
                 commit,
                 waits_on_next,
@@ -153,7 +150,7 @@ impl ProjectRun {
         }
     }
 
-    /// A person may have blocked or unblocked the feature since: that takes precedence.
+    /// Blocks the feature, unless a person has changed its state since the run started.
     fn block_if_in_progress(&mut self, id: &FeatureId, reason: String) {
         if self.backlog.state(id) == Some(&FeatureState::InProgress) {
             self.block(id, reason);

@@ -35,8 +35,7 @@ pub(super) fn find(common: &Path) -> Result<Option<Damage>, Failure> {
     Ok((is_unreadable || !lost.is_empty()).then_some(Damage::PackedRefs { file, lost }))
 }
 
-/// Whether git can read a line: a comment, a ref and its object, or after a ref the commit of its
-/// tag.
+/// Whether git can read a line: a comment, `OBJECT REF`, or after such a line `^COMMIT`.
 fn is_readable(line: &[u8], is_after_ref: bool) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
     let is_tagged = line.strip_prefix('^').is_some_and(is_object_name);

@@ -35,8 +35,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
     let mut from = 0;
     let mut lines = Vec::new();
     loop {
-        let happened = match next(&client, arguments, &name, from).await {
-            Ok(happened) => happened,
+        let page = match next(&client, arguments, &name, from).await {
+            Ok(page) => page,
             // The owner has exited: the rest is in the log.
             Err(error) if super::is_gone(&error) && arguments.follow => {
                 client = super::reach(data_dir).await?;
@@ -44,7 +44,7 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
             }
             Err(error) => return Err(error),
         };
-        for event in happened.events {
+        for event in page.events {
             from = event.position + 1;
             match arguments.output {
                 EventsOutput::Json => {
@@ -53,11 +53,11 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
                 _ => show(terminal, arguments, &event),
             }
         }
-        if happened.more && !term::is_closed() {
+        if page.more && !term::is_closed() {
             continue;
         }
-        let is_stopped = !happened.is_over && !happened.is_running;
-        if !arguments.follow || happened.is_over || is_stopped || term::is_closed() {
+        let is_stopped = !page.is_over && !page.is_running;
+        if !arguments.follow || page.is_over || is_stopped || term::is_closed() {
             if arguments.output == EventsOutput::Json {
                 document::print(HistoryDocument { run: name.text.clone(), events: lines })?;
             }
@@ -88,14 +88,14 @@ async fn next(
     }
     let mut watch = client.watch(query.clone()).await?;
     let mut last = None;
-    while let Some(terminal) = watch.next().await.map_err(super::explained)? {
-        if !terminal.events.is_empty() || terminal.is_over || !terminal.is_running {
-            return Ok(terminal);
+    while let Some(page) = watch.next().await.map_err(super::explained)? {
+        if !page.events.is_empty() || page.is_over || !page.is_running {
+            return Ok(page);
         }
-        last = Some(terminal);
+        last = Some(page);
     }
     match last {
-        Some(terminal) => Ok(HistoryPage { is_running: false, ..terminal }),
+        Some(page) => Ok(HistoryPage { is_running: false, ..page }),
         None => super::call(client, query).await,
     }
 }
