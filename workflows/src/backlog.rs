@@ -9,4 +9,4 @@ pub mod graph;
 
 pub use error::{BacklogError, Cycle};
 pub use feature::{Check, Feature, FeatureId, FeatureStatus, InvalidFeatureId};
-pub use graph::{Backlog, Changes, Counts, FeatureState, cycles};
+pub use graph::{Backlog, Block, BlockCause, Changes, Counts, FeatureState, cycles};

@@ -83,9 +83,6 @@ pub mod signal {
 /// stays short, and the cost of copying the state stays small beside the work.
 const SEGMENT: usize = 2000;
 
-/// The reason of a blocked feature whose run a person ended.
-pub(crate) const CANCELLED: &str = "its run was cancelled";
-
 impl ProjectWorkflow {
     /// Its name in histories.
     pub const NAME: &'static str = "project";

@@ -3,7 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
-use longhaul_workflows::backlog::{Backlog, Counts, Feature, FeatureId, FeatureState};
+use longhaul_workflows::backlog::{
+    Backlog, Block, BlockCause, Counts, Feature, FeatureId, FeatureState,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -101,6 +103,10 @@ enum Step {
     CloseACircle(Index),
 }
 
+fn why() -> Block {
+    Block { cause: BlockCause::Request, reason: "why".into() }
+}
+
 fn id(number: usize) -> FeatureId {
     FeatureId::new(format!("f{number}")).unwrap()
 }
@@ -174,9 +180,9 @@ fn take(backlog: &mut Backlog, oracle: &mut Oracle, step: &Step) {
         }
         Step::Block(index) => {
             if let Some(id) = choose(oracle, index) {
-                backlog.mark_blocked(&id, "why").unwrap();
+                backlog.mark_blocked(&id, why()).unwrap();
                 let row = oracle.row(&id);
-                (row.state, row.resumed) = (FeatureState::Blocked("why".to_owned()), false);
+                (row.state, row.resumed) = (FeatureState::Blocked(why()), false);
             }
         }
         Step::GiveBack(index) => {
@@ -255,7 +261,7 @@ proptest! {
             prop_assert!(backlog.waiting_for(&next).is_empty());
             prop_assert!(backlog.blocked_by(&next).is_empty());
             if blocked[number] && number % 3 == 0 {
-                backlog.mark_blocked(&next, "why").unwrap();
+                backlog.mark_blocked(&next, why()).unwrap();
             } else {
                 backlog.mark_passed(&next).unwrap();
             }

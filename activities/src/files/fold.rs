@@ -93,8 +93,7 @@ impl Fold {
         for event in of_project.into_iter().flat_map(|(_, events)| events) {
             self.project.apply(event, |view| {
                 let run = view.run.as_ref().and_then(|run| runs.get(run));
-                run.zip(view.reason.as_ref())
-                    .is_some_and(|(run, reason)| run.blocked.contains(reason))
+                run.is_some() && view.is_blocked_by_run()
             });
             self.last_at = self.last_at.max(Some(event.at));
         }

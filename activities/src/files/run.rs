@@ -1,8 +1,8 @@
 //! One run of a feature for the files.
 
-use longhaul_engine::{Event, EventKind, RunId};
+use longhaul_engine::{Event, RunId};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::feature::{FeatureOutcome, FeatureRunId};
+use longhaul_workflows::feature::FeatureRunId;
 use longhaul_workflows::narrative::{self, Kind};
 use longhaul_workflows::projection::{RunView, Session};
 
@@ -16,8 +16,6 @@ pub(super) struct FeatureRun {
     /// The prefix of its session ids: `login-2`.
     label: String,
     pub(super) view: RunView,
-    /// The reasons for which it was blocked, oldest first.
-    pub(super) blocked: Vec<String>,
     /// By session index, the number of the file that is up to date; `None`: none is.
     pub(super) written: Vec<Option<usize>>,
     /// The entries since they were last taken.
@@ -33,7 +31,6 @@ impl FeatureRun {
             label: format!("{}-{}", id.feature, id.number),
             feature: id.feature,
             view: RunView::default(),
-            blocked: Vec::new(),
             written: Vec::new(),
             entries: Vec::new(),
         })
@@ -51,15 +48,6 @@ impl FeatureRun {
         self.written.resize(self.view.sessions.len(), None);
         // The files do not show the evidence, and the output of months would fill the memory.
         self.view.checks.clear();
-        match &event.kind {
-            EventKind::RunFailed { failure } => self.blocked.push(failure.message.clone()),
-            EventKind::RunCompleted { .. } => {
-                if let Some(FeatureOutcome::Blocked { reason, .. }) = &self.view.outcome {
-                    self.blocked.push(reason.clone());
-                }
-            }
-            _ => {}
-        }
         let session = self
             .view
             .session()

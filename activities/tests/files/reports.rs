@@ -243,6 +243,7 @@ async fn a_feature_that_its_run_reports_as_blocked_is_reported_once() {
             "login",
             longhaul_workflows::project::FeatureView {
                 run: in_progress(RUN).run,
+                cause: Some(longhaul_workflows::backlog::BlockCause::Run),
                 ..blocked("no agent")
             },
         )

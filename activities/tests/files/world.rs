@@ -10,7 +10,7 @@ use longhaul_engine::event::Cause;
 use longhaul_engine::store::Commit;
 use longhaul_engine::{Activity, Event, EventKind, EventLog, Payload, RunId, Slot, Summary};
 use longhaul_storage::MemoryStore;
-use longhaul_workflows::backlog::{Feature, FeatureId, FeatureStatus};
+use longhaul_workflows::backlog::{BlockCause, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::project::{BacklogView, FeatureView, Phase, ProjectSummary};
 use tempfile::TempDir;
 
@@ -179,6 +179,7 @@ pub(crate) fn in_progress(run: &str) -> FeatureView {
         passes: false,
         run: Some(RunId::new(run).unwrap()),
         sessions: 0,
+        cause: None,
         reason: None,
         waits: None,
         commit: None,
@@ -201,7 +202,8 @@ pub(crate) fn passed(run: &str, sessions: u32, commit: &str) -> FeatureView {
 
 pub(crate) fn blocked(reason: &str) -> FeatureView {
     let reason = Some(reason.to_owned());
-    FeatureView { status: FeatureStatus::Blocked, run: None, reason, ..in_progress("none") }
+    let cause = Some(BlockCause::Request);
+    FeatureView { status: FeatureStatus::Blocked, run: None, cause, reason, ..in_progress("none") }
 }
 
 /// The headers of a progress file's entries, as `time session action feature`.

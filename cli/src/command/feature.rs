@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::Result;
 use longhaul_activities::project;
 use longhaul_engine::RunId;
-use longhaul_workflows::backlog::{Backlog, Check, Feature, FeatureId};
+use longhaul_workflows::backlog::{Backlog, Block, BlockCause, Check, Feature, FeatureId};
 use longhaul_workflows::project::signal;
 use longhaul_workflows::projection::State;
 use serde_json::{Value, json};
@@ -228,7 +228,10 @@ fn backlog(features: Vec<Feature>, document: &StatusDocument) -> Result<Backlog>
         let _ = match line.status {
             State::Passed => backlog.mark_passed(&id),
             _ if line.is_in_progress() => backlog.mark_in_progress(&id),
-            State::Blocked => backlog.mark_blocked(&id, line.reason.clone().unwrap_or_default()),
+            State::Blocked => {
+                let reason = line.reason.clone().unwrap_or_default();
+                backlog.mark_blocked(&id, Block { cause: BlockCause::Request, reason })
+            }
             _ => Ok(()),
         };
     }

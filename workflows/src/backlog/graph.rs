@@ -31,8 +31,33 @@ pub enum FeatureState {
     InProgress,
     /// Its checks passed.
     Passed,
-    /// Waits for a person, with the reason.
-    Blocked(String),
+    /// Waits for a person.
+    Blocked(Block),
+}
+
+/// Why a feature is blocked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// For programs.
+    pub cause: BlockCause,
+    /// For people.
+    pub reason: String,
+}
+
+/// The cause for which a feature is blocked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockCause {
+    /// Its run gave it up, or failed.
+    Run,
+    /// Its run was cancelled.
+    Cancelled,
+    /// The feature list says so.
+    List,
+    /// It has no check.
+    NoCheck,
+    /// A person or a program asked for it.
+    Request,
 }
 
 /// How many features are in each state.
@@ -146,13 +171,9 @@ impl Backlog {
     }
 
     /// Marks a feature as waiting for a person; its dependents wait too.
-    pub fn mark_blocked(
-        &mut self,
-        id: &FeatureId,
-        reason: impl Into<String>,
-    ) -> Result<(), BacklogError> {
+    pub fn mark_blocked(&mut self, id: &FeatureId, block: Block) -> Result<(), BacklogError> {
         let place = self.place(id)?;
-        self.set_state(place, FeatureState::Blocked(reason.into()));
+        self.set_state(place, FeatureState::Blocked(block));
         self.set_resumed(place, false);
         Ok(())
     }

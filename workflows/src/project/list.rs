@@ -1,6 +1,6 @@
 //! Applying the list and the settings: features that are new, edited, removed or restored.
 
-use crate::backlog::{Feature, FeatureId, FeatureState, FeatureStatus};
+use crate::backlog::{BlockCause, Feature, FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::{LoadInput, LoadedBacklog};
 use crate::feature::Edited;
 use crate::finding::Finding;
@@ -180,8 +180,8 @@ impl ProjectRun {
         self.records.insert(id.clone(), record);
         self.changed.insert(id.clone());
         match state {
-            FeatureState::Blocked(reason) if !changes_the_question(&fields) => {
-                self.block(id, reason);
+            FeatureState::Blocked(block) if !changes_the_question(&fields) => {
+                self.set(id, FeatureState::Blocked(block));
             }
             _ if has_begun => self.return_to_pending(id),
             _ => {}
@@ -198,7 +198,7 @@ impl ProjectRun {
         if claimed {
             self.record(id).claimed = true;
         } else if blocked {
-            self.block(id, "the feature list says that it is blocked".into());
+            self.block(id, BlockCause::List, "the feature list says that it is blocked");
         }
     }
 

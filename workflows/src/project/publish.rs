@@ -70,18 +70,19 @@ impl ProjectRun {
 
     fn feature_view(&self, id: &FeatureId) -> Option<FeatureView> {
         let record = self.records.get(id)?;
-        let (status, reason) = match &record.state {
+        let (status, block) = match &record.state {
             FeatureState::Pending => (FeatureStatus::Pending, None),
             FeatureState::InProgress => (FeatureStatus::InProgress, None),
             FeatureState::Passed => (FeatureStatus::Completed, None),
-            FeatureState::Blocked(reason) => (FeatureStatus::Blocked, Some(reason.clone())),
+            FeatureState::Blocked(block) => (FeatureStatus::Blocked, Some(block.clone())),
         };
         Some(FeatureView {
             status,
             passes: record.state == FeatureState::Passed,
             run: self.run_of(id),
             sessions: record.sessions,
-            reason,
+            cause: block.as_ref().map(|block| block.cause),
+            reason: block.map(|block| block.reason),
             waits: self.admission.reasons.get(id).cloned(),
             commit: record.commit.clone(),
             called_done: record.called_done,

@@ -6,7 +6,7 @@ use longhaul_engine::{Payload, RequestedBy};
 use serde::{Deserialize, Serialize};
 
 use super::published::ProjectView;
-use crate::backlog::{Feature, FeatureId, FeatureState, FeatureStatus};
+use crate::backlog::{Block, BlockCause, Feature, FeatureId, FeatureState, FeatureStatus};
 use crate::contracts::ProjectRef;
 
 use super::record::{Record, RemovedFeature};
@@ -86,7 +86,10 @@ fn recovered(view: FeatureView, runs: FeatureRuns) -> Record {
     let is_open = view.status == FeatureStatus::InProgress;
     let state = match (view.passes, view.status) {
         (true, _) => FeatureState::Passed,
-        (_, FeatureStatus::Blocked) => FeatureState::Blocked(view.reason.unwrap_or_default()),
+        (_, FeatureStatus::Blocked) => FeatureState::Blocked(Block {
+            cause: view.cause.unwrap_or(BlockCause::Request),
+            reason: view.reason.unwrap_or_default(),
+        }),
         _ => FeatureState::Pending,
     };
     Record {

@@ -84,11 +84,11 @@ impl Repair {
                 self.repaired = Some(base);
                 self.failed.clear();
             }
-            Some(FeatureState::Blocked(reason)) => {
+            Some(FeatureState::Blocked(block)) => {
                 if self.base != base {
                     (self.base, self.failed) = (base, Vec::new());
                 }
-                self.failed.push((feature.clone(), first_line(reason)));
+                self.failed.push((feature.clone(), first_line(&block.reason)));
             }
             _ => {}
         }

@@ -3,11 +3,10 @@
 
 use longhaul_engine::{Outcome, RequestedBy, RunId, Stop};
 
-use crate::backlog::{Check, FeatureId, FeatureState};
+use crate::backlog::{BlockCause, Check, FeatureId, FeatureState};
 use crate::feature::{FeatureOutcome, FeatureRunId};
 use crate::resources::Resources;
 
-use super::CANCELLED;
 use super::record::{ActiveRun, PendingSend};
 use super::state::{NO_CHECK, ProjectRun, refused};
 
@@ -38,7 +37,7 @@ impl ProjectRun {
             if has_checks || !self.settings.gates.is_empty() {
                 return Some(next);
             }
-            self.block(&next, NO_CHECK.into());
+            self.block(&next, BlockCause::NoCheck, NO_CHECK);
         }
     }
 
@@ -121,7 +120,10 @@ impl ProjectRun {
             Outcome::Cancelled if was_ending => {
                 return self.return_to_pending_if_in_progress(feature);
             }
-            Outcome::Cancelled => Err(CANCELLED.into()),
+            Outcome::Cancelled => {
+                let reason = "its run was cancelled".to_owned();
+                return self.block_if_in_progress(feature, BlockCause::Cancelled, reason);
+            }
         };
         match result {
             // Also after a cancellation: the commit is on the target.
@@ -140,20 +142,20 @@ impl ProjectRun {
             }
             Ok(FeatureOutcome::Blocked { reason, over_limit, unready, progress, .. }) => {
                 self.note_progress(feature, &progress);
-                self.block_if_in_progress(feature, reason);
+                self.block_if_in_progress(feature, BlockCause::Run, reason);
                 let record = self.record(feature);
                 (record.over_limit, record.unready) = (over_limit, unready);
                 // The failed step may have come after the landing.
                 record.may_have_landed |= unready;
             }
-            Err(reason) => self.block_if_in_progress(feature, reason),
+            Err(reason) => self.block_if_in_progress(feature, BlockCause::Run, reason),
         }
     }
 
     /// Blocks the feature, unless a person has changed its state since the run started.
-    fn block_if_in_progress(&mut self, id: &FeatureId, reason: String) {
+    fn block_if_in_progress(&mut self, id: &FeatureId, cause: BlockCause, reason: String) {
         if self.backlog.state(id) == Some(&FeatureState::InProgress) {
-            self.block(id, reason);
+            self.block(id, cause, reason);
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use longhaul_engine::{Failure, RequestedBy, RunId, Stop};
 use serde::{Deserialize, Serialize};
 
-use crate::backlog::{Backlog, Feature, FeatureId, FeatureState};
+use crate::backlog::{Backlog, Block, BlockCause, Feature, FeatureId, FeatureState};
 use crate::batch::Overrides;
 use crate::contracts::ProjectRef;
 use crate::feature::FeatureProgress;
@@ -220,8 +220,8 @@ impl ProjectRun {
         self.records.get(id).is_some_and(|record| record.anew == Some(record.runs + 1))
     }
 
-    pub(super) fn block(&mut self, id: &FeatureId, reason: String) {
-        self.set(id, FeatureState::Blocked(reason));
+    pub(super) fn block(&mut self, id: &FeatureId, cause: BlockCause, reason: impl Into<String>) {
+        self.set(id, FeatureState::Blocked(Block { cause, reason: reason.into() }));
     }
 
     /// Blocks a feature on request. Its run ends, and an earlier pass is a claim once it is
@@ -231,7 +231,7 @@ impl ProjectRun {
             self.record(id).claimed = true;
         }
         self.end_run(id, &format!("the feature was blocked: {reason}"));
-        self.block(id, reason);
+        self.block(id, BlockCause::Request, reason);
     }
 
     pub(super) fn unblock(&mut self, id: &FeatureId) {
@@ -318,7 +318,7 @@ fn restore(
         FeatureState::Pending => backlog.mark_pending(id),
         FeatureState::InProgress => backlog.mark_in_progress(id),
         FeatureState::Passed => backlog.mark_passed(id),
-        FeatureState::Blocked(reason) => backlog.mark_blocked(id, reason.clone()),
+        FeatureState::Blocked(block) => backlog.mark_blocked(id, block.clone()),
     }
 }
 

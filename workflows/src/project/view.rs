@@ -5,11 +5,10 @@ use longhaul_engine::RequestedBy;
 use longhaul_engine::RunId;
 use serde::{Deserialize, Serialize};
 
-use crate::backlog::{Feature, FeatureId, FeatureStatus};
+use crate::backlog::{BlockCause, Feature, FeatureId, FeatureStatus};
 use crate::contracts::RolledBack;
 use crate::finding::Findings;
 
-use super::CANCELLED;
 use super::breaker::SessionsPaused;
 
 /// Published under [`ProjectSummary::KEY`]: the state of the project.
@@ -85,7 +84,10 @@ pub struct FeatureView {
     pub run: Option<RunId>,
     /// The sessions of its finished runs.
     pub sessions: u32,
-    /// Why it is blocked.
+    /// The cause for which it is blocked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<BlockCause>,
+    /// Why it is blocked, for people.
     pub reason: Option<String>,
     /// Why a feature in progress waits, as a clause without a subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +124,12 @@ impl FeatureView {
 
     /// Whether a person cancelled its last run.
     pub(crate) fn was_cancelled(&self) -> bool {
-        self.status == FeatureStatus::Blocked && self.reason.as_deref() == Some(CANCELLED)
+        self.cause == Some(BlockCause::Cancelled)
+    }
+
+    /// Whether it is blocked as its last run ended.
+    pub fn is_blocked_by_run(&self) -> bool {
+        self.was_cancelled() || self.cause == Some(BlockCause::Run)
     }
 
     /// The key of a feature.

@@ -7,7 +7,6 @@ use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::narrative::short;
 use longhaul_workflows::projection::{ProjectView, State};
 
-use super::super::states::Projects;
 use super::super::{Header, View};
 use super::reason::sentence;
 use super::{Kind, Reason, WhyDocument, project};
@@ -72,13 +71,9 @@ impl View<'_> {
         if let Some(run) = known.and_then(|known| known.run.as_ref()) {
             let reasons = self.why_run(run).await?.reasons;
             // The run ended as it did, but a person may have blocked the feature since.
-            let is_by_run = match known.map(|known| (view.state(feature), &known.reason)) {
-                Some((State::Blocked, Some(why))) => {
-                    self.outcome_of(run).await? == Some(why.clone())
-                }
-                _ => true,
-            };
-            if is_by_run
+            let is_by_other = view.state(feature) == State::Blocked
+                && known.is_some_and(|known| !known.is_blocked_by_run());
+            if !is_by_other
                 && reasons.iter().any(|reason| {
                     matches!(reason.kind, Kind::Blocked | Kind::Failed | Kind::Cancelled)
                 })
@@ -96,11 +91,6 @@ impl View<'_> {
     }
 
     /// The reason with which a run ended.
-    async fn outcome_of(&self, run: &RunId) -> Result<Option<String>, StoreError> {
-        let Some(summary) = self.store.summary(run).await? else { return Ok(None) };
-        Ok(self.standing(run, &summary, &mut Projects::default()).await?.reason)
-    }
-
     fn why_pending(
         &self,
         project: &RunId,

@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn block(reason: &str) -> Block {
+    Block { cause: BlockCause::Request, reason: reason.into() }
+}
+
 fn id(text: &str) -> FeatureId {
     FeatureId::new(text).unwrap()
 }
@@ -30,7 +34,7 @@ fn check_order(text: &str, blocked: &str, expected: &str) {
     let mut order = Vec::new();
     while let Some(next) = backlog.start_next() {
         if blocked.split_whitespace().any(|name| name == next.as_str()) {
-            backlog.mark_blocked(&next, "asked to").unwrap();
+            backlog.mark_blocked(&next, block("asked to")).unwrap();
         } else {
             backlog.mark_passed(&next).unwrap();
         }
@@ -61,11 +65,11 @@ fn priority_then_the_files_order() {
 fn what_depends_on_a_blocked_feature_waits_and_the_rest_goes_on() {
     check_order("a\nb: a\nc: b\nd", "a", "a d");
     let mut backlog = backlog("a\nb: a\nc: b d\nd");
-    backlog.mark_blocked(&id("a"), "no key").unwrap();
+    backlog.mark_blocked(&id("a"), block("no key")).unwrap();
     assert_eq!(backlog.blocked_by(&id("c")), [id("a")]);
     assert_eq!(backlog.waiting_for(&id("c")), [id("b"), id("d")]);
     assert_eq!(backlog.dependents(&id("a")), [id("b")]);
-    assert_eq!(backlog.state(&id("a")), Some(&FeatureState::Blocked("no key".into())));
+    assert_eq!(backlog.state(&id("a")), Some(&FeatureState::Blocked(block("no key"))));
     backlog.mark_pending(&id("a")).unwrap();
     assert_eq!(workable(&backlog), "a d");
 }
@@ -181,7 +185,7 @@ fn a_chain_of_a_hundred_thousand_does_not_overflow_the_stack() {
             .collect()
     };
     let mut backlog = Backlog::new(chain(&[])).unwrap();
-    backlog.mark_blocked(&id("f0"), "first").unwrap();
+    backlog.mark_blocked(&id("f0"), block("first")).unwrap();
     assert_eq!(backlog.blocked_by(&id("f99999")), [id("f0")]);
     let Err(BacklogError::Cycles(cycles)) = Backlog::new(chain(&[id("f99999")])) else {
         panic!("a cycle was accepted")
