@@ -27,10 +27,19 @@ pub fn settings(root: &Path) -> Result<Settings, Failure> {
         toml::from_str(&text).map_err(|error| Failure::terminal(wrong(&path, &text, &error)))?;
     let refused = |error| Failure::terminal(format!("{}: {error}", path.display()));
     nul::refuse_in_toml(&text).map_err(refused)?;
-    match settings.problem() {
+    match settings.problem().or_else(|| hides_root(root, &settings)) {
         Some(problem) => Err(refused(problem)),
         None => Ok(settings),
     }
+}
+
+/// A directory of held-out checks that contains the repository: agents could not see their work.
+fn hides_root(root: &Path, settings: &Settings) -> Option<String> {
+    let named = settings.project.hidden_checks.as_ref()?;
+    let (hidden, root) = (root.join(named).canonicalize().ok()?, root.canonicalize().ok()?);
+    root.starts_with(hidden).then(|| {
+        format!("`hidden_checks`: `{named}` contains the repository; name a directory of its own")
+    })
 }
 
 /// The error in a settings file, with its line number. The line is not quoted: it may hold a

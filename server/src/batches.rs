@@ -28,9 +28,11 @@ use crate::service::Service;
 
 /// How long a terminated run may take to end.
 const ENDING: Duration = Duration::from_secs(2);
-/// Poll interval of a batch over its projects: a project settles by being quiet for a time, which
-/// no event tells.
+/// The shortest time between two looks at the projects of a batch, and the time between them while
+/// one is about to settle: it settles by being quiet for a time, which no event tells.
 const LOOK: Duration = Duration::from_millis(200);
+/// The longest time between two looks: a project that waits for its machine settles by time, too.
+const IDLE: Duration = Duration::from_secs(5);
 
 /// The status of a batch in this process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -252,6 +254,7 @@ async fn drive(service: Arc<Service>, run: RunId) {
     };
     let Some(engine) = service.engine.clone() else { return };
     loop {
+        let mut changes = engine.changes();
         let seen = service.batches.count(&run);
         match driver.step(&engine).await {
             Ok(false) => {}
@@ -266,7 +269,12 @@ async fn drive(service: Arc<Service>, run: RunId) {
                 return;
             }
         }
+        let is_timed = driver.watched.values().any(Watched::is_timed);
         tokio::time::sleep(LOOK).await;
+        if !is_timed {
+            let changed = changes.recv();
+            let _ = tokio::time::timeout(IDLE, changed).await;
+        }
     }
 }
 

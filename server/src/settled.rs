@@ -36,6 +36,11 @@ impl Watched {
         Self { id, quiet_since: None, machine: None, begun: Utc::now() }
     }
 
+    /// Whether it settles soon, if nothing happens.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.quiet_since.is_some()
+    }
+
     /// Whether the wait for an unavailable agent, and for nothing else, has exceeded the machine
     /// limit.
     fn has_waited_for_agent(&self, document: &StatusDocument) -> bool {

@@ -116,6 +116,12 @@ fn settings_that_no_project_can_work_with_are_refused() {
         world.project.write("longhaul.toml", &with_glob);
         world.run().exits(2).says("`protected`").says(glob).says("leads out of the repository");
     }
+    for hidden in [".", "/"] {
+        let hides =
+            settings.replace("[project]", &format!("[project]\nhidden_checks = '{hidden}'"));
+        world.project.write("longhaul.toml", &hides);
+        world.run().exits(2).says("`hidden_checks`").says("contains the repository");
+    }
     world.project.write("longhaul.toml", &settings);
     world.run().exits(0);
 }
