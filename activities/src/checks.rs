@@ -174,7 +174,7 @@ impl ChecksHandler {
         let wanted = TreeRequest {
             project: &input.project,
             feature: &input.feature,
-            worktree: &input.worktree,
+            tree: input.tree,
             commit: Some(&input.commit),
             attempt,
         };
@@ -301,7 +301,7 @@ fn evidence(name: &str, command: &str, commit: &str, finished: Finished) -> Evid
         duration_ms: u64::try_from(finished.duration.as_millis()).unwrap_or(u64::MAX),
         output_digest: finished.output_digest,
         output_tail: finished.output_tail,
-        log: finished.log.to_string_lossy().into_owned(),
+        log: finished.log,
         reused: false,
         held_out: None,
         put_back: Vec::new(),

@@ -36,6 +36,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use longhaul_engine::{Attempt, Failure, Handlers};
+use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{
     CheckOutTip, CloseWorktree, Follow, Land, MergeCandidate, OpenInput, OpenWorktree, ProjectRef,
     RefreshWorktree, RollBack, Seal, Worktree,
@@ -71,6 +72,9 @@ use crate::confine;
 use crate::disk::Disk;
 use objects::cat_file::Reader;
 use objects::plumbing::Plumbing;
+
+/// The directory of the work trees in the data directory.
+const WORK_TREES: &str = "worktrees";
 
 /// The handlers of all git contracts. Clones share the locks that serialise commands on one
 /// repository.
@@ -169,6 +173,12 @@ impl GitHandlers {
             .clone())
     }
 
+    /// The path of the work tree of a feature, whether it exists or not.
+    pub(crate) fn feature_tree_path(&self, project: &ProjectRef, feature: &FeatureId) -> PathBuf {
+        let data_dir = files::canonical(&self.data_dir).unwrap_or_else(|_| self.data_dir.clone());
+        data_dir.join(WORK_TREES).join(&project.id).join(feature.as_str())
+    }
+
     async fn open_repository(
         &self,
         project: &ProjectRef,
@@ -183,7 +193,7 @@ impl GitHandlers {
                 project.id
             )));
         }
-        let worktrees = self.data_dir.join("worktrees").join(name);
+        let worktrees = self.data_dir.join(WORK_TREES).join(name);
         std::fs::create_dir_all(&worktrees)
             .map_err(|error| files::failed("make the directory", &worktrees, &error))?;
         let data_dir = files::canonical(&self.data_dir)?;
@@ -196,7 +206,7 @@ impl GitHandlers {
             complete: Arc::default(),
             root,
             common,
-            worktrees: data_dir.join("worktrees").join(name),
+            worktrees: data_dir.join(WORK_TREES).join(name),
             records: own.join("trees"),
             saved: data_dir.join("saved").join(name),
             plumbing,

@@ -17,7 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, FailureKind, Handler, Probe, RunId};
 use longhaul_workflows::contracts::{
-    OpenInput, RunSession, SessionEnding, SessionInput, SessionReport,
+    OpenInput, RunSession, SessionEnding, SessionInput, SessionReport, StepTree,
 };
 use longhaul_workflows::feature::feature_run;
 use longhaul_workflows::prompt;
@@ -103,15 +103,16 @@ impl SessionHandler {
         let outcome = self.setup.runner.kept_outcome(&files.outcome(), attempt, NAME);
         let Some(finished) = outcome else { return Ok(None) };
         let (project, feature) = (&input.project, &input.feature.id);
-        let worktree = &input.worktree;
-        let wanted = TreeRequest { project, feature, worktree, commit: None, attempt };
+        let tree = StepTree::Feature;
+        let wanted = TreeRequest { project, feature, tree, commit: None, attempt };
         if !self.setup.git.settle_interrupted(&wanted).await? {
             return Ok(None);
         }
         let root = self.setup.git.root_of(project);
+        let worktree = self.setup.git.feature_tree_path(project, feature);
         let (program, _) = driver::command_program(&input.agent.command, &root)?;
         let env = Environment::chosen(&input.agent.pass_env);
-        let sandbox = sandbox_of(&self.setup, input, Path::new(worktree), Some(&program), &env)?;
+        let sandbox = sandbox_of(&self.setup, input, &worktree, Some(&program), &env)?;
         let sandbox = describe(sandbox.as_ref());
         let report = report_of(&finished, &files, sandbox, ending(&finished, &files));
         files.keep(&report).map_err(|error| {
@@ -128,7 +129,7 @@ impl SessionHandler {
     }
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
-        SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
+        SessionFiles::new(&self.setup, attempt, input)
     }
 
     fn spec(&self, job: &SessionJob<'_>, start: Start) -> Result<Spec, Failure> {
@@ -284,13 +285,12 @@ impl Handler<RunSession> for SessionHandler {
         let wanted = TreeRequest {
             project: &input.project,
             feature: &input.feature.id,
-            worktree: &input.worktree,
+            tree: StepTree::Feature,
             commit: None,
             attempt,
         };
         let tree = self.setup.work_tree(&wanted).await?;
         tree.watch_target(&input.target, attempt).await?;
-        let files = files.in_tree(tree.path());
         let earlier = EarlierAttempts { rescued, conversation };
         let sandbox = OnceLock::new();
         let ran = self.run_agent(&input, attempt, &files, &tree, &earlier, &sandbox).await;
@@ -413,7 +413,7 @@ fn report_of(
         duration_ms: driver::millis(finished.duration),
         output_digest: finished.output_digest.clone(),
         output_tail: finished.output_tail.clone(),
-        log: finished.log.to_string_lossy().into_owned(),
+        log: finished.log.clone(),
         sandbox,
         tampered: Vec::new(),
         outside: Vec::new(),

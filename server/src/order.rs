@@ -3,7 +3,7 @@
 use longhaul_engine::{MessageBody, Payload, RequestedBy};
 use longhaul_workflows::feature::{FeatureWorkflow, Note};
 use longhaul_workflows::project::ProjectWorkflow;
-use longhaul_workflows::projection::State;
+use longhaul_workflows::projection::{ActionKind, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -130,5 +130,5 @@ impl Order {
 /// Whether a run is paused, or is to pause.
 fn is_paused(run: &RunLine) -> bool {
     run.header.status == State::Paused
-        || run.pending.iter().any(|entry| entry.action.what == "pause")
+        || run.pending.iter().any(|entry| entry.action.what == ActionKind::Pause)
 }

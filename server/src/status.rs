@@ -14,7 +14,7 @@ use longhaul_workflows::contracts::LoadedBacklog;
 use longhaul_workflows::finding::Finding;
 use longhaul_workflows::project::{BacklogView, ProjectSummary, SessionsPaused};
 pub use longhaul_workflows::projection::ProjectState;
-use longhaul_workflows::projection::{MailboxEntry, ProjectView, State};
+use longhaul_workflows::projection::{ActionKind, MailboxEntry, ProjectView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -232,7 +232,7 @@ pub(crate) async fn open_line(
 ) -> Result<FeatureLine, StoreError> {
     let known = view.features.iter().find(|(_, known)| known.run.as_ref() == Some(run));
     let lines = line::Lines { store, view, has_gates: None, owner, pending: Vec::new() };
-    let waits = known.and_then(|(_, known)| known.waits.clone());
+    let waits = known.and_then(|(_, known)| known.waits.as_ref().map(ToString::to_string));
     let mut line = FeatureLine { reason: waits, ..FeatureLine::default() };
     lines.take_open(&mut line, run).await?;
     Ok(line)
@@ -296,8 +296,9 @@ impl StatusDocument {
 
     /// Whether the last unread request to pause or resume it is one to pause.
     pub fn is_to_pause(&self) -> bool {
-        let orders = self.pending.iter().rev().map(|entry| entry.action.what.as_str());
-        orders.into_iter().find(|what| ["pause", "resume"].contains(what)) == Some("pause")
+        let mut orders = self.pending.iter().rev().map(|entry| &entry.action.what);
+        let last = orders.find(|what| matches!(what, ActionKind::Pause | ActionKind::Resume));
+        last == Some(&ActionKind::Pause)
     }
 
     /// The unread requests to the project and to its features, each with its feature.

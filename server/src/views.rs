@@ -19,6 +19,8 @@ pub mod tree;
 pub mod usage;
 pub mod why;
 
+use std::path::PathBuf;
+
 use longhaul_activities::prices::Prices;
 use longhaul_engine::{RunId, RunReader};
 use longhaul_workflows::backlog::Feature;
@@ -155,11 +157,24 @@ pub struct View<'a> {
     pub store: &'a dyn RunReader,
     /// The process that runs it.
     pub owner: Owner,
+    /// The data directory.
+    pub directory: PathBuf,
+}
+
+impl View<'_> {
+    /// The path of a recorded file of output; `None` if there is none.
+    fn output_file(&self, log: &str) -> Option<String> {
+        (!log.is_empty()).then(|| self.directory.join(log).to_string_lossy().into_owned())
+    }
 }
 
 impl Service {
     /// The read view of the log.
     pub(crate) fn view(&self) -> View<'_> {
-        View { store: &*self.store, owner: self.owner() }
+        View {
+            store: &*self.store,
+            owner: self.owner(),
+            directory: self.log.directory().to_owned(),
+        }
     }
 }

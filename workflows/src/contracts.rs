@@ -50,7 +50,8 @@ pub use feedback::{Feedback, Problem, TargetConflict};
 pub use git::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, LandedWork, LeftOut,
     MergeCandidate, MergeInput, Merged, OpenInput, OpenWorktree, PassMark, RefreshConflict,
-    RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput, Sealed, Tampering, Worktree,
+    RefreshInput, RefreshWorktree, Refreshed, Seal, SealInput, SealStep, Sealed, StepTree,
+    Tampering, Worktree,
 };
 pub use model::{
     Block, CallModel, McpTool, Message, ModelAnswer, ModelCall, ModelStop, ToolCall, ToolSpec,

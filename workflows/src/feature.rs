@@ -26,7 +26,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup,
+    ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, StepTree,
 };
 use crate::finding::Finding;
 
@@ -41,7 +41,8 @@ pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
 pub use run_id::{FeatureRunId, feature_run};
 pub use stage::Stage;
 pub use steps::{
-    COPIED, Checkpoint, FORKED_FROM, Prefix, before_last_receive, checkpoints, prefix,
+    COPIED, Checkpoint, CheckpointStep, FORKED_FROM, Prefix, before_last_receive, checkpoints,
+    prefix,
 };
 
 use outcome::Landing;
@@ -142,7 +143,6 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
 /// A merged result.
 struct Candidate {
     commit: String,
-    worktree: String,
     /// The sealed commit, if its content is the same apart from the mark in the list.
     same_as: Option<String>,
 }
@@ -158,25 +158,13 @@ async fn integrate(
     loop {
         let merge = work.merge(commit, at, lease);
         let (merged, tip) = match context.call::<MergeCandidate>(merge).await? {
-            Merged::Candidate {
-                commit: merged,
-                tip,
-                worktree,
-                same_as_work,
-                put_back,
-                outside,
-                ..
-            } => {
+            Merged::Candidate { commit: merged, tip, same_as_work, put_back, outside, .. } => {
                 work.note_outside(&outside);
                 if !put_back.is_empty() {
                     work.note_finding(Finding::MergedOver { files: put_back });
                 }
                 (
-                    Candidate {
-                        commit: merged,
-                        worktree,
-                        same_as: same_as_work.then(|| commit.to_owned()),
-                    },
+                    Candidate { commit: merged, same_as: same_as_work.then(|| commit.to_owned()) },
                     tip,
                 )
             }
@@ -205,18 +193,19 @@ async fn failed_when_merged(
     lease: &MergeLease,
     merged: &Candidate,
 ) -> Result<Option<Evidence>, Stop> {
-    let Candidate { commit, worktree, same_as } = merged;
-    let gates = |worktree: &str| work.merged_gates(worktree, commit, lease);
+    let Candidate { commit, same_as } = merged;
+    let gates = |tree| work.merged_gates(tree, commit, lease);
+    let merged = StepTree::Integration(lease.tree);
     let checks = if same_as.is_some() && !work.input.settings.merge.repeat_gates {
         // The gates of the work go on with those of other features.
         let same_as = same_as.clone();
-        ChecksInput { same_as, ..gates(&work.worktree) }
+        ChecksInput { same_as, ..gates(StepTree::Feature) }
     } else {
-        let setup = context.call::<RunSetup>(work.merged_setup(worktree, commit)).await?;
+        let setup = context.call::<RunSetup>(work.merged_setup(merged, commit)).await?;
         if let Some(failed) = setup.failed() {
             return Ok(Some(failed.clone()));
         }
-        gates(worktree)
+        gates(merged)
     };
     let checks = notice::checks(context, work, checks).await?;
     Ok(checks.failed().cloned())

@@ -2,6 +2,7 @@
 //! [`activity`].
 
 mod activity;
+mod wait;
 
 use longhaul_engine::event::{Cause, Message};
 use longhaul_engine::{

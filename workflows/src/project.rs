@@ -22,6 +22,7 @@ mod runs;
 mod state;
 mod sync;
 mod view;
+mod wait_reason;
 mod waiting;
 
 use async_trait::async_trait;
@@ -44,6 +45,7 @@ pub use recover::FeatureRuns;
 use state::ProjectRun;
 pub use state::{NO_CHECK, ProjectInput};
 pub use view::{BacklogView, FeatureView, Phase, ProjectSummary, Rollback, RollbackView};
+pub use wait_reason::{GivenUp, WaitReason};
 
 /// The workflow `project`: one everlasting run for each project.
 #[derive(Debug, Clone, Copy)]

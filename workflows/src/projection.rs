@@ -9,7 +9,7 @@ mod state;
 mod transcript;
 
 pub use crate::project::ProjectView;
-pub use audit::{Action, AuditEntry, MailboxEntry};
+pub use audit::{Action, ActionKind, AuditEntry, MailboxEntry};
 pub use conversation::{ModelUse, Sealing, SessionView};
 pub use run::{
     ActivityCounts, Candidate, CheckRun, CurrentWait, FailureClass, LastFailure, LastTested,

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
     AgentFacts, AgentOutcome, BeginInput, BeginSession, Block, CallModel, EndInput, EndSession,
-    Handoff, ModelAnswer, ModelStop, OutsideChange, ReadUse, RunSession, SealInput, SessionBegin,
-    SessionEnding, SessionInput, SessionReport, Summary, Tampering, ToolCall,
+    Handoff, ModelAnswer, ModelStop, OutsideChange, ReadUse, RunSession, SealInput, SealStep,
+    SessionBegin, SessionEnding, SessionInput, SessionReport, Summary, Tampering, ToolCall,
 };
 use crate::note::Note;
 use crate::resources::Resources;
@@ -250,7 +250,11 @@ impl Session {
         match self.progress.window.need(&settings, self.conversation.unsent_tokens()) {
             WindowAction::Nothing => Ok(None),
             WindowAction::Checkpoint => {
-                self.checkpoint(context, "checkpoint").await?;
+                self.checkpoint(
+                    context,
+                    SealStep::Checkpoint { session: self.start.session.number },
+                )
+                .await?;
                 Ok(None)
             }
             WindowAction::Compaction if self.progress.compactions < settings.compactions => {

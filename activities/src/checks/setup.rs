@@ -41,7 +41,7 @@ impl Handler<RunSetup> for ChecksHandler {
         let wanted = TreeRequest {
             project: &input.project,
             feature: &input.feature,
-            worktree: &input.worktree,
+            tree: input.tree,
             commit: input.commit.as_deref(),
             attempt,
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Activity, Event, EventKind, Position, RunId};
-use longhaul_workflows::contracts::{Seal, SealInput, Sealed};
+use longhaul_workflows::contracts::{Seal, SealInput, SealStep, Sealed};
 use longhaul_workflows::session::SessionProgress;
 
 /// The sessions of a project.
@@ -28,8 +28,8 @@ pub(super) struct HostedCheckpoint {
     /// Its position in the history of the session.
     pub(super) position: Position,
     pub(super) at: DateTime<Utc>,
-    /// Its cause: `session 2, handoff`.
-    pub(super) step: String,
+    /// Its cause.
+    pub(super) step: SealStep,
     pub(super) commit: String,
 }
 

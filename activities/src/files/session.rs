@@ -2,6 +2,7 @@
 
 use longhaul_engine::{Position, RunId};
 use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::contracts::SealStep;
 use longhaul_workflows::projection::{Session, SessionState, Step};
 use serde::Serialize;
 
@@ -59,8 +60,12 @@ impl<'a> Record<'a> {
         let own = own.map(|checkpoint| Checkpoint {
             id: format!("{id}-h{}", checkpoint.position),
             created_at: precise(checkpoint.at),
-            step: checkpoint.step.clone(),
-            trigger: trigger(&checkpoint.step),
+            step: checkpoint.step.to_string(),
+            trigger: match checkpoint.step {
+                SealStep::Handoff { .. } => "handoff",
+                SealStep::PreOverflow { .. } => "pre-overflow",
+                _ => "auto",
+            },
             commit: &checkpoint.commit,
             position: checkpoint.position,
         });
@@ -92,15 +97,6 @@ impl<'a> Record<'a> {
                 }
             },
         }
-    }
-}
-
-/// The trigger of a checkpoint in the middle of a session.
-fn trigger(step: &str) -> &'static str {
-    match step.rsplit_once(", ") {
-        Some((_, "handoff")) => "handoff",
-        Some((_, "pre-overflow checkpoint")) => "pre-overflow",
-        _ => "auto",
     }
 }
 

@@ -60,12 +60,6 @@ pub(super) fn integration(tree: u32) -> String {
     if tree == 0 { INTEGRATION.to_owned() } else { format!("{INTEGRATION}-{tree}") }
 }
 
-/// The number of an integration work tree; `None` if the name is a feature's.
-pub(super) fn integration_of(tree: &str) -> Option<u32> {
-    let rest = tree.strip_prefix(INTEGRATION)?;
-    if rest.is_empty() { Some(0) } else { rest.strip_prefix('-')?.parse().ok() }
-}
-
 /// The ref that keeps uncommitted files from before this call changed the tree.
 pub(super) fn rescue_ref(run: &RunId, slot: Slot) -> String {
     format!("refs/longhaul/rescue/{}/{slot}", ref_path(run.as_str()))
@@ -191,10 +185,8 @@ mod tests {
     #[test]
     fn integration_trees_are_distinguished_from_those_of_features() {
         for tree in [0, 1, 17] {
-            assert_eq!(integration_of(&integration(tree)), Some(tree));
             assert!(FeatureId::new(integration(tree)).is_err());
         }
-        assert_eq!(integration_of("integrate"), None);
     }
 
     #[test]

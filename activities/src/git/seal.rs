@@ -2,8 +2,6 @@
 
 pub(super) mod notes;
 
-use std::path::Path;
-
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{OutsideChange, SealInput, Sealed, Tampering};
 
@@ -36,7 +34,7 @@ impl Repository {
         attempt: &Attempt,
     ) -> Result<Sealed, Failure> {
         let protected = Protected::of(&input.protected, &input.list_file)?;
-        let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
+        let tree = self.feature_tree(&input.feature);
         let branch = branch(&input.feature);
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
         let kept = KeptRefs { branch: &branch, rescue: &rescue, commits: &commits };

@@ -1,6 +1,5 @@
 //! The result of a program.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Why Longhaul ended a program.
@@ -28,8 +27,9 @@ pub struct Finished {
     pub output_digest: String,
     /// The tail of its output, at most 8 KiB.
     pub output_tail: String,
-    /// The file with its output; beyond 64 MiB, the middle is omitted.
-    pub log: PathBuf,
+    /// The file with its output, relative to the data directory; beyond 64 MiB, the middle is
+    /// omitted.
+    pub log: String,
 }
 
 impl Finished {

@@ -187,8 +187,13 @@ impl Runner {
             duration,
             output_digest: kept.digest,
             output_tail: kept.tail,
-            log,
+            log: self.relative(&log),
         })
+    }
+
+    /// A path in the data directory, relative to it.
+    fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.data_dir).unwrap_or(path).to_string_lossy().into_owned()
     }
 
     /// Ends the remaining processes of one call, also those of an earlier attempt.
@@ -357,7 +362,7 @@ impl Runner {
             duration: Duration::from_millis(outcome.duration_ms),
             output_digest,
             output_tail,
-            log: log.unwrap_or_default(),
+            log: log.map_or_else(String::new, |log| self.relative(&log)),
         })
     }
 }

@@ -9,6 +9,7 @@ use longhaul_engine::{Attempt, Failure, Payload};
 use longhaul_workflows::contracts::{AgentProgress, SessionInput, SessionReport};
 use serde::{Deserialize, Serialize};
 
+use crate::checks::SetUp;
 use crate::files::placed::{self, Links};
 use crate::files::{OWN_DIR, give_reading, remove_all};
 use crate::machine::{self, Operation};
@@ -49,18 +50,16 @@ struct StoredValue<T> {
 }
 
 impl SessionFiles {
-    pub(super) fn new(data_dir: &Path, attempt: &Attempt, input: &SessionInput) -> Self {
-        let directory = data_dir
+    pub(super) fn new(setup: &SetUp, attempt: &Attempt, input: &SessionInput) -> Self {
+        let directory = setup
+            .runner
+            .data_dir()
             .join("sessions")
             .join(run_directory_name(&attempt.run))
             .join(attempt.slot.to_string());
         let hash = blake3::hash(Payload::of(input).as_bytes()).to_hex().to_string();
-        Self { directory, tree: PathBuf::from(&input.worktree), call: attempt.key(), input: hash }
-    }
-
-    /// The same files, with another work tree.
-    pub(super) fn in_tree(self, tree: &Path) -> Self {
-        Self { tree: tree.to_owned(), ..self }
+        let tree = setup.git.feature_tree_path(&input.project, &input.feature.id);
+        Self { directory, tree, call: attempt.key(), input: hash }
     }
 
     pub(super) fn directory(&self) -> &Path {

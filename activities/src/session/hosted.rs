@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{
     BeginInput, BeginSession, EndInput, EndSession, Handoff, SessionBegin, SessionEnd,
-    SessionInput, ToolSpec,
+    SessionInput, StepTree, ToolSpec,
 };
 use longhaul_workflows::feature::feature_run;
 use longhaul_workflows::{prompt, session};
@@ -45,14 +45,14 @@ impl HostedHandler {
     }
 
     fn files(&self, input: &SessionInput, attempt: &Attempt) -> SessionFiles {
-        SessionFiles::new(self.setup.runner.data_dir(), attempt, input)
+        SessionFiles::new(&self.setup, attempt, input)
     }
 
     async fn tree(&self, input: &SessionInput, attempt: &Attempt) -> Result<WorkTree, Failure> {
         let wanted = TreeRequest {
             project: &input.project,
             feature: &input.feature.id,
-            worktree: &input.worktree,
+            tree: StepTree::Feature,
             commit: None,
             attempt,
         };
@@ -108,7 +108,6 @@ impl Handler<BeginSession> for HostedHandler {
         tree.watch_target(&session.target, attempt).await?;
         let sandbox = self.sandbox(session, tree.path())?;
         let texts = prompt::texts(&input);
-        let files = files.in_tree(tree.path());
         files.prepare(session, &texts.prompt).map_err(|error| files.unwritable(&error))?;
         progress_file::copy_in(&tree, &self.setup.git.root_of(&session.project)).await?;
         if let Some(handoff) = &input.handoff {
@@ -131,7 +130,7 @@ impl Handler<EndSession> for HostedHandler {
     async fn perform(&self, input: EndInput, attempt: &Attempt) -> Result<SessionEnd, Failure> {
         self.servers.end_of(&attempt.run).await;
         let tree = self.tree(&input.session, attempt).await?;
-        let files = self.files(&input.session, attempt).in_tree(tree.path());
+        let files = self.files(&input.session, attempt);
         tree.settle().await?;
         if let Some(handoff) = &input.handoff {
             write_package(&files, handoff).map_err(|error| files.unwritable(&error))?;

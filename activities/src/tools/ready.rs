@@ -1,11 +1,11 @@
 //! The work tree of a call: ready, and locked against calls that would disturb it.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use longhaul_engine::{Attempt, Failure};
-use longhaul_workflows::contracts::ToolUse;
+use longhaul_workflows::contracts::{StepTree, ToolUse};
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use crate::git::{TreeRequest, WorkTree};
@@ -43,14 +43,15 @@ impl Ready {
 }
 
 impl ToolHandler {
-    fn lock(&self, worktree: &str) -> Arc<RwLock<()>> {
+    fn lock(&self, wanted: &TreeRequest<'_>) -> Arc<RwLock<()>> {
+        let worktree = self.setup.git.feature_tree_path(wanted.project, wanted.feature);
         let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
         locks.retain(|_, lock| lock.strong_count() > 0);
-        if let Some(lock) = locks.get(Path::new(worktree)).and_then(Weak::upgrade) {
+        if let Some(lock) = locks.get(&worktree).and_then(Weak::upgrade) {
             return lock;
         }
         let lock = Arc::default();
-        locks.insert(worktree.into(), Arc::downgrade(&lock));
+        locks.insert(worktree, Arc::downgrade(&lock));
         lock
     }
 
@@ -61,7 +62,7 @@ impl ToolHandler {
         only_reads: bool,
     ) -> Result<Ready, Failure> {
         let git = &self.setup.git;
-        let lock = self.lock(wanted.worktree);
+        let lock = self.lock(wanted);
         if only_reads {
             let guard = TreeLock::Shared(Arc::clone(&lock).read_owned().await);
             if let Some(tree) = git.steady_tree(wanted).await? {
@@ -90,7 +91,7 @@ pub(super) fn tree_request<'a>(input: &'a ToolUse, attempt: &'a Attempt) -> Tree
     TreeRequest {
         project: &input.project,
         feature: &input.feature,
-        worktree: &input.worktree,
+        tree: StepTree::Feature,
         commit: None,
         attempt,
     }

@@ -51,7 +51,10 @@ impl ToolHandler {
         let ran = self.setup.runner.run(&spec, attempt).await;
         let secrets = &command.variables.secrets;
         let ran = match ran {
-            Ok(finished) => ended(&spec, finished, secrets),
+            Ok(finished) => {
+                let log = self.setup.runner.data_dir().join(&finished.log);
+                ended(&spec, finished, &log, secrets)
+            }
             Err(failure) => Err(fault_of(failure)),
         };
         tree.settle().await.map_err(Fault::Call)?;
@@ -130,25 +133,24 @@ impl ShellResult {
     }
 }
 
-fn ended(spec: &Spec, finished: Finished, secrets: &Secrets) -> Result<ShellResult, Fault> {
+fn ended(
+    spec: &Spec,
+    finished: Finished,
+    log: &Path,
+    secrets: &Secrets,
+) -> Result<ShellResult, Fault> {
     let failed = finished.exit_code != Some(0);
     // A failure on a full disk proves nothing about the work.
     if let Some(cause) = machine::full(&spec.directory).filter(|_| failed) {
         let message = format!("{cause}: a command failed there ({})", finished.ending());
         return Err(Fault::Call(Failure::machine(message)));
     }
-    let output = output(&finished.log, secrets).map_err(|error| {
-        let message = format!("the output in {} cannot be read: {error}", finished.log.display());
-        fault_of(machine::failure(
-            &error,
-            Operation::Files,
-            &finished.log,
-            message,
-            Failure::retryable,
-        ))
+    let output = output(log, secrets).map_err(|error| {
+        let message = format!("the output in {} cannot be read: {error}", log.display());
+        fault_of(machine::failure(&error, Operation::Files, log, message, Failure::retryable))
     })?;
     // The answer has the part that the model may see. The log has more: secrets too.
-    remove(vec![finished.log.clone()]);
+    remove(vec![log.to_owned()]);
     Ok(ShellResult { output, finished })
 }
 

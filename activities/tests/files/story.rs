@@ -5,8 +5,9 @@ use longhaul_workflows::backlog::Feature;
 use longhaul_workflows::contracts::{
     ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Feedback, Land, LandInput,
     Landed, MergeCandidate, MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, PassMark,
-    ProjectRef, RunChecks, RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding,
-    SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, Tampering, Worktree,
+    ProjectRef, RunChecks, RunSession, RunSetup, Seal, SealInput, SealStep, Sealed, SessionEnding,
+    SessionInput, SessionReason, SessionReport, SetupInput, SetupReport, StepTree, Tampering,
+    Worktree,
 };
 use longhaul_workflows::feature::{FeatureOutcome, FeatureProgress, Stage};
 use longhaul_workflows::resources::Resources;
@@ -31,7 +32,6 @@ pub(crate) async fn prepare(world: &mut World) {
     world.project(|view| view.in_progress = 1).await;
     world.start(RUN).await;
     let worktree = Worktree {
-        path: "/w/login".into(),
         branch: "longhaul/login".into(),
         head: "c0".into(),
         rescued: None,
@@ -49,7 +49,7 @@ pub(crate) async fn prepare(world: &mut World) {
     let setup = SetupInput {
         project: project(),
         feature: id("login"),
-        worktree: "/w/login".into(),
+        tree: StepTree::Feature,
         commit: None,
         script: "init.sh".into(),
         timeout_seconds: 60,
@@ -113,7 +113,6 @@ pub(crate) async fn land(world: &mut World) {
     let candidate = Merged::Candidate {
         commit: "c4".into(),
         tip: "c0".into(),
-        worktree: "/w/.integrate".into(),
         files: vec!["src/form.rs".into()],
         same_as_work: false,
         put_back: Vec::new(),
@@ -133,8 +132,7 @@ pub(crate) async fn land(world: &mut World) {
     world.started::<Land>(RUN, &land, 1).await;
     let landed = Landed::at("c4".into(), None);
     world.completed::<Land>(RUN, &land, &landed).await;
-    let close =
-        CloseInput { project: project(), feature: id("login"), worktree: "/w/login".into() };
+    let close = CloseInput { project: project(), feature: id("login") };
     world.completed::<CloseWorktree>(RUN, &close, &()).await;
     let progress =
         FeatureProgress { sessions: 3, failed_gates: 1, tampered: 1, ..FeatureProgress::default() };
@@ -162,7 +160,6 @@ pub(crate) fn session(number: u32, reason: SessionReason) -> SessionInput {
         project: project(),
         target: "main".into(),
         feature: Feature::new(id("login"), "The login page"),
-        worktree: "/w/login".into(),
         number,
         reason,
         gates: Vec::new(),
@@ -259,7 +256,7 @@ pub(crate) async fn checks(world: &mut World, commit: &str, evidence: &[Evidence
     let input = ChecksInput {
         project: project(),
         feature: id("login"),
-        worktree: "/w/login".into(),
+        tree: StepTree::Feature,
         commit: commit.into(),
         checks: Vec::new(),
         is_baseline: false,
@@ -291,10 +288,9 @@ fn seal_input() -> SealInput {
         project: project(),
         target: "main".into(),
         feature: id("login"),
-        worktree: "/w/login".into(),
         protected: Vec::new(),
         list_file: "feature_list.json".into(),
-        step: "session".into(),
+        step: SealStep::Found,
     }
 }
 

@@ -9,7 +9,6 @@ async fn refresh(world: &World, feature: &str, command: u32) -> Refreshed {
         project: world.project(),
         target: "main".into(),
         feature: id(feature),
-        worktree: world.tree(feature).to_str().unwrap().into(),
         list_file: "feature_list.json".into(),
         version: String::new(),
     };

@@ -12,7 +12,7 @@ use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
     MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, PassMark, ProjectRef, RunSetup, Seal,
-    SealInput, Sealed, SetupInput, Worktree,
+    SealInput, SealStep, Sealed, SetupInput, StepTree, Worktree,
 };
 use longhaul_workflows::settings::Confinement;
 use tempfile::TempDir;
@@ -151,12 +151,11 @@ impl World {
             project: self.project(),
             target: "main".into(),
             feature: id(feature),
-            worktree: self.tree(feature).to_str().unwrap().into(),
             protected: ["feature_list.json", "longhaul.toml", "acceptance/**"]
                 .map(str::to_owned)
                 .to_vec(),
             list_file: "feature_list.json".into(),
-            step: "work".into(),
+            step: SealStep::Found,
         };
         perform::<Seal>(&self.git, input, &attempt(feature, command)).await
     }
@@ -197,11 +196,11 @@ impl World {
     }
 
     pub(crate) async fn try_integrated(&self, merged: &Merged) -> Result<PathBuf, Failure> {
-        let Merged::Candidate { commit, worktree, .. } = merged else { panic!("{merged:?}") };
+        let Merged::Candidate { commit, .. } = merged else { panic!("{merged:?}") };
         let input = SetupInput {
             project: self.project(),
             feature: id("login"),
-            worktree: worktree.clone(),
+            tree: StepTree::Integration(0),
             commit: Some(commit.clone()),
             script: "none.sh".into(),
             timeout_seconds: 60,
@@ -213,7 +212,7 @@ impl World {
         let handler =
             ChecksHandler::new(self.dir.path().join("data dir"), supervisor, self.git.clone());
         Handler::<RunSetup>::perform(&handler, input, &attempt("login", 4)).await?;
-        Ok(worktree.into())
+        Ok(self.tree(".integrate"))
     }
 
     pub(crate) fn land_input(&self, tip: &str, commit: &str) -> LandInput {
@@ -244,8 +243,7 @@ impl World {
     }
 
     pub(crate) async fn close(&self, feature: &str) {
-        let worktree = self.tree(feature).to_str().unwrap().into();
-        let input = CloseInput { project: self.project(), feature: id(feature), worktree };
+        let input = CloseInput { project: self.project(), feature: id(feature) };
         perform::<CloseWorktree>(&self.git, input, &attempt(feature, 6)).await.unwrap();
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use longhaul_activities::checks::ChecksHandler;
 use longhaul_engine::{Failure, Handler};
 use longhaul_workflows::backlog::{Check, FeatureId};
-use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChecks};
+use longhaul_workflows::contracts::{ChecksInput, ChecksReport, Evidence, RunChecks, StepTree};
 
 use super::support::{World, attempt, git_in, supervisor};
 
@@ -27,7 +27,7 @@ async fn perform_within(
     let input = ChecksInput {
         project: world.project(),
         feature: FeatureId::new("login").unwrap(),
-        worktree: world.text_path("work"),
+        tree: StepTree::Feature,
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.iter().map(check).collect(),
         is_baseline: false,
@@ -63,7 +63,7 @@ async fn checks_stop_at_the_first_that_fails() {
         ("echo bad; exit 2", &world.git(&["rev-parse", "HEAD"]))
     );
     assert_eq!(failed.output_digest, blake3::hash(b"bad\n").to_hex().to_string());
-    assert_eq!(failed.log, world.text_path("data/logs/shop~login/5.0-1-e2e.log"));
+    assert_eq!(failed.log, "logs/shop~login/5.0-1-e2e.log");
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn passes_merged(world: &World, command: u32, commit: &str, run: &str) -> 
     let input = ChecksInput {
         project: world.project(),
         feature: FeatureId::new("login").unwrap(),
-        worktree: world.text_path("data/worktrees/shop/.integrate"),
+        tree: StepTree::Integration(0),
         commit: commit.into(),
         checks: vec![Check { name: "merged".into(), run: run.into(), ..Check::default() }],
         is_baseline: false,
@@ -230,7 +230,7 @@ async fn held_out(
     let input = ChecksInput {
         project: world.project(),
         feature: FeatureId::new("login").unwrap(),
-        worktree: world.text_path("work"),
+        tree: StepTree::Feature,
         commit: world.git(&["rev-parse", "HEAD"]),
         checks: checks.to_vec(),
         is_baseline: false,
@@ -314,7 +314,7 @@ async fn what_a_held_out_check_writes_is_gone_before_anything_else_runs() {
         let input = ChecksInput {
             project: world.project(),
             feature: FeatureId::new("login").unwrap(),
-            worktree: world.text_path("work"),
+            tree: StepTree::Feature,
             commit: world.git(&["rev-parse", "HEAD"]),
             checks,
             is_baseline: false,
@@ -365,7 +365,7 @@ async fn a_check_that_passed_on_the_same_content_is_not_repeated() {
             is_baseline: false,
             project: world.project(),
             feature: FeatureId::new("login").unwrap(),
-            worktree: world.text_path("work"),
+            tree: StepTree::Feature,
             commit: commit.into(),
             checks: checks.iter().copied().cloned().collect(),
             repeat,

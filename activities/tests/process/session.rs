@@ -18,7 +18,6 @@ pub(crate) fn input(world: &World) -> SessionInput {
         project: world.project(),
         target: "main".into(),
         feature: Feature::new(FeatureId::new("login").unwrap(), "Log in"),
-        worktree: world.text_path("work"),
         number: 2,
         reason: SessionReason::GatesFailed,
         gates: Vec::new(),

@@ -3,7 +3,7 @@
 use longhaul_activities::checks::ChecksHandler;
 use longhaul_engine::{Failure, FailureKind, Handler};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::contracts::{Evidence, RunSetup, SetupInput};
+use longhaul_workflows::contracts::{Evidence, RunSetup, SetupInput, StepTree};
 
 use super::support::{World, attempt, supervisor};
 
@@ -11,7 +11,7 @@ async fn perform(world: &World, script: &str) -> Result<Option<Evidence>, Failur
     let input = SetupInput {
         project: world.project(),
         feature: FeatureId::new("login").unwrap(),
-        worktree: world.text_path("work"),
+        tree: StepTree::Feature,
         commit: None,
         script: script.into(),
         timeout_seconds: 60,

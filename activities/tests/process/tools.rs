@@ -50,7 +50,6 @@ impl Tools {
         ToolUse {
             project: self.world.project(),
             feature: login(),
-            worktree: self.world.text_path("work"),
             agent: self.agent.clone(),
             held_out: self.held_out.clone(),
             call: ToolCall { id: "1".into(), name: name.into(), input: args.to_string() },

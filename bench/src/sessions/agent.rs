@@ -15,7 +15,7 @@ use longhaul_storage::SledStore;
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{
     BeginInput, BeginSession, CallModel, EndInput, EndSession, Feedback, ProjectRef, PromptTexts,
-    SealInput, SessionBegin, SessionEnd, SessionInput, SessionReason,
+    SealInput, SealStep, SessionBegin, SessionEnd, SessionInput, SessionReason,
 };
 use longhaul_workflows::resources::Resources;
 use longhaul_workflows::session::{SessionStart, SessionWorkflow, tools};
@@ -94,21 +94,19 @@ pub(super) fn session(number: usize, url: &str, directory: &Path) -> Result<NewR
     let id = id(number)?;
     let feature = FeatureId::new(format!("feature-{number:04}"))?;
     let root = directory.display().to_string();
-    let project = ProjectRef { id: "bench".into(), root: root.clone() };
+    let project = ProjectRef { id: "bench".into(), root };
     let seal = SealInput {
         project: project.clone(),
         target: "main".into(),
         feature: feature.clone(),
-        worktree: root.clone(),
         protected: Vec::new(),
         list_file: "feature_list.json".into(),
-        step: String::new(),
+        step: SealStep::Found,
     };
     let session = SessionInput {
         project,
         target: "main".into(),
         feature: Feature::new(feature, "One of many"),
-        worktree: root,
         number: 1,
         reason: SessionReason::Start,
         gates: Vec::new(),

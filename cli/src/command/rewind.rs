@@ -92,7 +92,7 @@ fn table(rows: &[RewindPoint]) -> String {
             takes.join(", "),
             at,
             commit,
-            terminal::safe(&checkpoint.step),
+            terminal::safe(&checkpoint.step.to_string()),
         ]
     };
     let rows: Vec<_> = rows.iter().map(row).collect();

@@ -3,7 +3,9 @@
 use longhaul_activities::git::{StoreCheckpoint, StoredCheckpoint};
 use longhaul_engine::{Event, EventKind, RunId};
 use longhaul_workflows::contracts::ProjectRef;
-use longhaul_workflows::feature::{Checkpoint, FeatureInput, FeatureWorkflow, checkpoints, prefix};
+use longhaul_workflows::feature::{
+    Checkpoint, CheckpointStep, FeatureInput, FeatureWorkflow, checkpoints, prefix,
+};
 
 use crate::pruned;
 
@@ -84,7 +86,13 @@ impl Service {
             |StoredCheckpoint { number, position, at, commit, note }| {
                 let name = format!("checkpoint:{number}");
                 let run = run.clone();
-                let checkpoint = Checkpoint { position, at, commit, session: None, step: note };
+                let checkpoint = Checkpoint {
+                    position,
+                    at,
+                    commit,
+                    session: None,
+                    step: CheckpointStep::Taken(note),
+                };
                 RewindPoint { run, name, fork: true, rollback: false, checkpoint }
             },
         ));

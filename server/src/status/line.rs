@@ -48,6 +48,9 @@ pub struct FeatureLine {
     /// Whether its last run is open.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_open: bool,
+    /// Whether `reason` is a clause that says what it waits for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tells_wait: bool,
     /// Whether it waits for a free place among the agents or checks of the process.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_for_place: bool,
@@ -89,7 +92,8 @@ impl FeatureLine {
 
     /// Whether it is stopped, or a block is requested.
     pub fn is_blocked(&self) -> bool {
-        self.is_stopped() || self.pending.iter().any(|entry| entry.action.what == signal::BLOCK)
+        self.is_stopped()
+            || self.pending.iter().any(|entry| entry.action.what.is_signal(signal::BLOCK))
     }
 
     /// The unread requests, and why it makes no progress.
@@ -126,7 +130,11 @@ impl FeatureLine {
         self.passes = known.passes;
         self.run.clone_from(&known.run);
         self.sessions = known.sessions;
-        self.reason = known.reason.clone().or_else(|| known.waits.clone());
+        self.reason.clone_from(&known.reason);
+        if let (None, Some(waits)) = (&self.reason, &known.waits) {
+            self.reason = Some(waits.to_string());
+            self.tells_wait = true;
+        }
         self.commit.clone_from(&known.commit);
         self.invalidated = known.invalidated.as_ref().map(ToString::to_string);
         self.findings = texts(&known.findings);
@@ -155,6 +163,7 @@ impl FeatureLine {
                     "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why TEXT`"
                 ));
                 self.awaits_approval = true;
+                self.tells_wait = true;
                 self.needs_person = true;
             }
             // A run that was cut off is counted with the earlier ones.

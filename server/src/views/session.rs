@@ -82,6 +82,12 @@ impl View<'_> {
                 self.store.read(&run, 0).await?.iter().for_each(|event| session.apply(event));
             }
         }
+        for log in view.sessions.iter_mut().filter_map(|session| session.log.as_mut()) {
+            *log = self.output_file(log).unwrap_or_default();
+        }
+        for log in view.checks.iter_mut().map(|check| &mut check.evidence.log) {
+            *log = self.output_file(log).unwrap_or_default();
+        }
         Ok(view)
     }
 

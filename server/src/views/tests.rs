@@ -1,6 +1,7 @@
 //! Texts of the read views for hand-made runs in every state.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use longhaul_engine::event::Cause;
@@ -120,6 +121,7 @@ impl Log {
     fn view(&self) -> View<'_> {
         View {
             store: &self.store,
+            directory: PathBuf::from("/data"),
             owner: Owner {
                 stuck: self.stuck.clone(),
                 is_running: true,

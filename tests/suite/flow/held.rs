@@ -24,7 +24,7 @@ async fn until_shop_waits(world: &World, waits_for: &str) {
             .view("shop")
             .await
             .and_then(|view| view.waits)
-            .is_some_and(|waits| waits.contains(waits_for))
+            .is_some_and(|waits| waits.to_string().contains(waits_for))
     })
     .await;
 }

@@ -23,7 +23,7 @@ use longhaul_workflows::contracts::{
     FollowInput, Land, LandInput, Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate,
     MergeInput, Merged, OpenInput, OpenWorktree, Precheck, ProjectRef, RefreshInput,
     RefreshWorktree, Refreshed, RunChecks, RunSetup, Seal, SealInput, Sealed, SessionInput,
-    SetupInput, SetupReport, TipInput, TipTree, Worktree,
+    SetupInput, SetupReport, StepTree, TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::project::{
     FeatureView, ProjectInput, ProjectSummary, ProjectWorkflow, signal,
@@ -48,7 +48,7 @@ pub(super) struct State {
     /// The commits of the features' branches.
     pub(super) branches: BTreeMap<String, String>,
     /// The commit in each integration work tree.
-    trees: BTreeMap<String, String>,
+    trees: BTreeMap<u32, String>,
     /// The runs of the sessions that were begun, and of those that go on.
     pub(super) sessions: Vec<String>,
     at_work: BTreeMap<String, String>,
@@ -349,9 +349,8 @@ impl World {
             .with::<CheckOutTip>(self.does::<CheckOutTip, _, _>(
                 |_: &TipInput| String::new(),
                 |state, input, _| {
-                    let worktree = format!("/w/.integrate-{}", input.tree);
-                    state.trees.insert(worktree.clone(), state.target.clone());
-                    Ok(TipTree { commit: state.target.clone(), worktree })
+                    state.trees.insert(input.tree, state.target.clone());
+                    Ok(TipTree { commit: state.target.clone() })
                 },
             ))
             .with::<MergeCandidate>(self.does::<MergeCandidate, _, _>(
@@ -366,10 +365,9 @@ impl World {
                     }
                     let mut words = state.words(&state.target);
                     words.extend(state.words(&input.commit));
-                    let (commit, worktree) =
-                        (state.commit(words), format!("/w/.integrate-{}", input.tree));
-                    state.trees.insert(worktree.clone(), commit.clone());
-                    Ok(candidate(commit, state.target.clone(), worktree))
+                    let commit = state.commit(words);
+                    state.trees.insert(input.tree, commit.clone());
+                    Ok(candidate(commit, state.target.clone()))
                 },
             ))
             .with::<Land>(self.does::<Land, _, _>(|_: &LandInput| String::new(), land))
@@ -393,14 +391,13 @@ impl World {
 fn open(state: &mut State, input: &OpenInput) -> Worktree {
     let target = state.target.clone();
     let head = state.branches.entry(input.feature.to_string()).or_insert(target).clone();
-    let path = format!("/w/{}", input.feature);
     let has_work = !state.words(&head).is_subset(&state.words(&state.target));
-    Worktree { path, branch: String::new(), head, rescued: None, has_work, landed: None }
+    Worktree { branch: String::new(), head, rescued: None, has_work, landed: None }
 }
 
 /// A check of a merged result is called `feature merged`.
 fn checked(input: &ChecksInput) -> String {
-    let merged = if input.worktree.contains(".integrate") { " merged" } else { "" };
+    let merged = if input.tree == StepTree::Feature { "" } else { " merged" };
     format!("{}{merged}", input.feature)
 }
 
@@ -430,13 +427,12 @@ fn load(state: &mut State) -> Result<LoadedBacklog, Failure> {
 
 #[expect(clippy::unnecessary_wraps, reason = "the handlers of this world may fail")]
 fn check(state: &mut State, input: &ChecksInput, run: &RunId) -> Result<ChecksReport, Failure> {
-    if input.worktree.contains(".integrate")
-        && state.trees.get(&input.worktree) != Some(&input.commit)
+    if let StepTree::Integration(tree) = input.tree
+        && state.trees.get(&tree) != Some(&input.commit)
     {
-        state.wrongs.push(format!(
-            "{run} checks {} in {}, which another run uses",
-            input.commit, input.worktree
-        ));
+        state
+            .wrongs
+            .push(format!("{run} checks {} in tree {tree}, which another run uses", input.commit));
     }
     let words = state.words(&input.commit);
     let passes = |check: &Check| match check.run.split_once(' ') {
@@ -499,7 +495,7 @@ pub(super) fn claimed(id: &str, check: &str) -> Feature {
     Feature { passes: true, status: FeatureStatus::Completed, ..feature(id, check) }
 }
 
-fn candidate(commit: String, tip: String, worktree: String) -> Merged {
+fn candidate(commit: String, tip: String) -> Merged {
     let (files, put_back, outside) = Default::default();
-    Merged::Candidate { commit, tip, worktree, files, same_as_work: false, put_back, outside }
+    Merged::Candidate { commit, tip, files, same_as_work: false, put_back, outside }
 }

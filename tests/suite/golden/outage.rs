@@ -13,7 +13,7 @@ use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{
     FeatureView, HeldRuns, Phase, ProjectInput, ProjectSummary, ProjectWorkflow, SessionsPaused,
-    signal,
+    WaitReason, signal,
 };
 
 use super::world::{Habit, Plan, World};
@@ -99,9 +99,7 @@ impl Shop {
         until("all features wait", async || {
             let published = self.memory.published(&id(PROJECT)).await.unwrap();
             let views = published.iter().filter(|(key, _)| key.starts_with(FeatureView::PREFIX));
-            let waits = |view: FeatureView| {
-                view.waits.is_some_and(|waits| waits.starts_with("waits for its agent"))
-            };
+            let waits = |view: FeatureView| matches!(view.waits, Some(WaitReason::Agent { .. }));
             views.filter(|(_, view)| waits(view.read().unwrap())).count() == features
         })
         .await;

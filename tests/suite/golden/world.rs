@@ -12,8 +12,8 @@ use longhaul_workflows::contracts::{
     CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Land, LandInput,
     Landed, LoadBacklog, LoadInput, LoadedBacklog, MergeCandidate, MergeInput, Merged, OpenInput,
     OpenWorktree, Precheck, RefreshConflict, RefreshInput, RefreshWorktree, Refreshed, RunChecks,
-    RunSession, RunSetup, Seal, SealInput, Sealed, SessionEnding, SessionInput, SessionReport,
-    SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
+    RunSession, RunSetup, Seal, SealInput, SealStep, Sealed, SessionEnding, SessionInput,
+    SessionReport, SetupInput, SetupReport, Tampering, TipInput, TipTree, Worktree,
 };
 use longhaul_workflows::prompt;
 use longhaul_workflows::settings::{AgentSettings, Limits, ProjectSettings, Settings};
@@ -242,9 +242,7 @@ impl World {
     }
 
     fn open(&self, input: &OpenInput) -> Worktree {
-        let path = format!("/home/ann/.longhaul/worktrees/{}/{}", input.project.id, input.feature);
         Worktree {
-            path,
             branch: format!("longhaul/{}", input.feature),
             head: self.tip(),
             rescued: None,
@@ -316,8 +314,8 @@ impl World {
     }
 
     fn seal(&self, input: &SealInput) -> Sealed {
-        let is_fruitless =
-            self.habit(&input.feature) == Habit::Down && input.step.contains("exit code");
+        let is_fruitless = self.habit(&input.feature) == Habit::Down
+            && input.step.to_string().contains("exit code");
         let commit = if is_fruitless { self.tip() } else { hash(&input.subject(), 40) };
         let tip = self.tip();
         let mut branches = self.branches.lock().unwrap_or_else(PoisonError::into_inner);
@@ -327,8 +325,8 @@ impl World {
             .0
             .clone_from(&commit);
         drop(branches);
-        let tampered =
-            input.step.contains("session 1,") && self.habit(&input.feature) == Habit::Tampers;
+        let tampered = matches!(input.step, SealStep::Ended { session: 1, .. })
+            && self.habit(&input.feature) == Habit::Tampers;
         let what = format!("feature \"{}\": passes was set to true", input.feature);
         let tampering = Tampering { file: input.list_file.clone(), what };
         Sealed {
@@ -345,12 +343,8 @@ impl World {
         }
     }
 
-    fn check_out_tip(&self, input: &TipInput) -> TipTree {
-        let worktree = format!(
-            "/home/ann/.longhaul/worktrees/{}/@integration-{}",
-            input.project.id, input.tree
-        );
-        TipTree { commit: self.tip(), worktree }
+    fn check_out_tip(&self, _input: &TipInput) -> TipTree {
+        TipTree { commit: self.tip() }
     }
 
     fn merge(&self, input: &MergeInput) -> Merged {
@@ -361,15 +355,10 @@ impl World {
             let output = format!("CONFLICT (content): Merge conflict in {}\n", files[0]);
             return Merged::Conflict { tip, files, output };
         }
-        let worktree = format!(
-            "/home/ann/.longhaul/worktrees/{}/@integration-{}",
-            input.project.id, input.tree
-        );
         let commit = merged(&tip, &input.commit);
         Merged::Candidate {
             commit,
             tip,
-            worktree,
             files,
             same_as_work: false,
             put_back: Vec::new(),

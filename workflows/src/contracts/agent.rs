@@ -78,8 +78,6 @@ pub struct SessionInput {
     pub target: String,
     /// The feature to work on.
     pub feature: Feature,
-    /// The work tree.
-    pub worktree: String,
     /// The number of the session in this run, from one.
     pub number: u32,
     /// The reason for the session.
@@ -178,7 +176,7 @@ pub struct SessionReport {
     pub output_digest: String,
     /// The end of its output, at most 8 KiB.
     pub output_tail: String,
-    /// The file that holds the whole output.
+    /// The file that holds the whole output, relative to the data directory.
     pub log: String,
     /// The sandbox that it ran in: `bubblewrap`, `landlock` or `none`.
     #[serde(default, skip_serializing_if = "String::is_empty")]

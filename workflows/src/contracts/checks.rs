@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Check, FeatureId};
 use crate::settings::Confinement;
 
-use super::ProjectRef;
+use super::{ProjectRef, StepTree};
 
 activity! {
     /// Runs the project's set-up script in a new work tree, or in that of a merged result, which
@@ -25,7 +25,7 @@ pub struct SetupInput {
     /// The feature.
     pub feature: FeatureId,
     /// The work tree.
-    pub worktree: String,
+    pub tree: StepTree,
     /// The commit to check out first; `None`: the tree is already there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -69,9 +69,8 @@ pub struct ChecksInput {
     pub project: ProjectRef,
     /// The feature whose checks run.
     pub feature: FeatureId,
-    /// The work tree of the feature, whose gates run in a tree beside it, or that of a merged
-    /// result.
-    pub worktree: String,
+    /// The work tree.
+    pub tree: StepTree,
     /// The commit to check.
     pub commit: String,
     /// The checks.
@@ -126,7 +125,7 @@ pub struct Evidence {
     pub output_digest: String,
     /// The end of its output, at most 8 KiB.
     pub output_tail: String,
-    /// The file that holds the whole output.
+    /// The file that holds the whole output. Recorded relative to the data directory.
     pub log: String,
     /// Whether it ran earlier, on `commit`, with the same content and set-up, and was not repeated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

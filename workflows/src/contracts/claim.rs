@@ -28,6 +28,4 @@ pub struct TipInput {
 pub struct TipTree {
     /// The tip.
     pub commit: String,
-    /// The path of the integration work tree.
-    pub worktree: String,
 }

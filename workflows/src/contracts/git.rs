@@ -41,6 +41,19 @@ pub struct OpenInput {
     pub may_have_landed: bool,
 }
 
+/// The work tree in which a step runs.
+///
+/// Payloads name a tree; only the machine that has it knows its path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepTree {
+    /// That of the feature. Its gates run in a tree beside it.
+    #[default]
+    Feature,
+    /// An integration work tree, for a merged result.
+    Integration(u32),
+}
+
 /// The work of a run that is on the target or on `longhaul/next`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandedWork {
@@ -53,8 +66,6 @@ pub struct LandedWork {
 /// Output of [`OpenWorktree`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Worktree {
-    /// Its absolute path.
-    pub path: String,
     /// Its branch.
     pub branch: String,
     /// Its head commit.
@@ -85,8 +96,6 @@ pub struct RefreshInput {
     pub target: String,
     /// The feature.
     pub feature: FeatureId,
-    /// Its work tree.
-    pub worktree: String,
     /// The feature list, relative to the root.
     pub list_file: String,
     /// The version of the feature that the run knows: [`Feature::version`](crate::backlog::Feature).
@@ -134,14 +143,63 @@ pub struct SealInput {
     pub target: String,
     /// The feature.
     pub feature: FeatureId,
-    /// Its work tree.
-    pub worktree: String,
     /// Globs of files that an agent may not change, relative to the root of the repository.
     pub protected: Vec<String>,
     /// The feature list, relative to the root.
     pub list_file: String,
-    /// The step, such as `session 2, done`: with the feature id, the subject of the commit.
-    pub step: String,
+    /// The step: with the feature id, the subject of the commit.
+    pub step: SealStep,
+}
+
+/// The step that a commit seals.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum SealStep {
+    /// Unlanded work of an earlier run was found.
+    #[default]
+    Found,
+    /// A session ended.
+    Ended {
+        /// Its number.
+        session: u32,
+        /// How, as a clause: `done`, `exit code 1`.
+        ending: String,
+    },
+    /// The feature was cancelled during a session.
+    Cancelled {
+        /// Its number.
+        session: u32,
+    },
+    /// The window of a session fills.
+    Checkpoint {
+        /// Its number.
+        session: u32,
+    },
+    /// The conversation of a session is about to be summarised.
+    PreOverflow {
+        /// Its number.
+        session: u32,
+    },
+    /// A session hands over to the next one.
+    Handoff {
+        /// Its number.
+        session: u32,
+    },
+}
+
+impl fmt::Display for SealStep {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Found => formatter.write_str("found"),
+            Self::Ended { session, ending } => write!(formatter, "session {session}, {ending}"),
+            Self::Cancelled { session } => write!(formatter, "session {session}, cancelled"),
+            Self::Checkpoint { session } => write!(formatter, "session {session}, checkpoint"),
+            Self::PreOverflow { session } => {
+                write!(formatter, "session {session}, pre-overflow checkpoint")
+            }
+            Self::Handoff { session } => write!(formatter, "session {session}, handoff"),
+        }
+    }
 }
 
 impl SealInput {
@@ -270,8 +328,6 @@ pub enum Merged {
         commit: String,
         /// Its tip.
         tip: String,
-        /// The integration work tree, at that commit.
-        worktree: String,
         /// The files that it changes, relative to the root.
         files: Vec<String>,
         /// Whether its content is that of the sealed commit, apart from the mark in the list.
@@ -383,6 +439,4 @@ pub struct CloseInput {
     pub project: ProjectRef,
     /// The feature.
     pub feature: FeatureId,
-    /// Its work tree; empty: find it, if the feature has one.
-    pub worktree: String,
 }

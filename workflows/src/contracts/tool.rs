@@ -46,8 +46,6 @@ pub struct ToolUse {
     pub project: ProjectRef,
     /// The feature.
     pub feature: FeatureId,
-    /// The work tree.
-    pub worktree: String,
     /// The agent: its environment, its sandbox and its limits.
     pub agent: AgentSettings,
     /// The directory of held-out checks, hidden from the agent.

@@ -6,7 +6,7 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    CheckOutTip, CloseInput, CloseWorktree, RunSetup, Seal, SealInput, TipInput,
+    CheckOutTip, CloseInput, CloseWorktree, RunSetup, Seal, SealInput, SealStep, StepTree, TipInput,
 };
 
 use crate::finding::Finding;
@@ -26,12 +26,13 @@ pub(super) async fn judge(
     work.enter(context, Stage::TurnToCheck).await?;
     let lease = merge_lease::acquire(context, work, &[]).await?;
     work.enter(context, Stage::GatesOnTarget).await?;
+    let merged = StepTree::Integration(lease.tree);
     loop {
         let tip = context.call::<CheckOutTip>(work.tip(&lease)).await?;
-        let setup = context.call::<RunSetup>(work.merged_setup(&tip.worktree, &tip.commit)).await?;
+        let setup = context.call::<RunSetup>(work.merged_setup(merged, &tip.commit)).await?;
         let mut failed = setup.failed().cloned();
         if failed.is_none() {
-            let checks = work.gates_of_claim(&tip.worktree, &tip.commit, &lease);
+            let checks = work.gates_of_claim(&tip.commit, &lease);
             failed = notice::checks(context, work, checks).await?.failed().cloned();
         }
         if let Some(failed) = failed {
@@ -66,8 +67,7 @@ pub(super) async fn gates_on_found(
 /// Removes the work tree and the branch of the feature; its commits are kept. A request to cancel
 /// is ignored here: the feature has landed.
 pub(super) async fn close(context: &mut dyn Context, work: &Work) -> Result<(), Stop> {
-    let close =
-        CloseInput { project: work.project(), feature: work.id(), worktree: work.worktree.clone() };
+    let close = CloseInput { project: work.project(), feature: work.id() };
     tree::to_its_end::<CloseWorktree>(context, close).await.map(drop)
 }
 
@@ -93,6 +93,6 @@ impl Work {
     }
 
     fn seal_found(&self) -> SealInput {
-        self.seal_as("found")
+        self.seal_as(SealStep::Found)
     }
 }

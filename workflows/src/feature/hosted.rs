@@ -7,7 +7,7 @@ use longhaul_engine::{
     Child, Context, ContextExt, Filter, Outcome, Payload, Received, RunId, Stop,
 };
 
-use crate::contracts::{SessionEnding, SessionReason, SessionReport};
+use crate::contracts::{SealStep, SessionEnding, SessionReason, SessionReport};
 use crate::session::{
     HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionStart, SessionWorkflow,
     cancel_child,
@@ -144,7 +144,7 @@ impl Hosted<'_> {
         let start = SessionStart {
             id: self.owner.clone(),
             session: self.work.session(),
-            seal: self.work.seal_as(""),
+            seal: self.work.seal_as(SealStep::default()),
             handoff: prepared.map(|prepared| prepared.package),
             task: None,
             available,

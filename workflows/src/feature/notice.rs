@@ -4,7 +4,7 @@ use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
     ChecksInput, ChecksReport, Evidence, LeftOut, OutsideChange, Precheck, Problem, RunChecks,
-    SessionReason, Tampering, UnmetNeed,
+    SessionReason, StepTree, Tampering, UnmetNeed,
 };
 use crate::finding::Finding;
 use crate::prompt;
@@ -110,6 +110,6 @@ impl Work {
     }
 
     fn precheck(&self) -> ChecksInput {
-        self.checks(&self.worktree, &self.commit, self.input.feature.checks.clone())
+        self.checks(StepTree::Feature, &self.commit, self.input.feature.checks.clone())
     }
 }

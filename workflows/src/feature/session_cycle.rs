@@ -3,7 +3,7 @@
 
 use longhaul_engine::{Context, ContextExt, Stop};
 
-use crate::contracts::{Problem, Seal, SessionEnding, SessionReason, SessionReport};
+use crate::contracts::{Problem, Seal, SealStep, SessionEnding, SessionReason, SessionReport};
 
 use super::hosted::{self, Hosting};
 use super::messages::{SessionPermit, SessionResult};
@@ -176,8 +176,10 @@ async fn seal_cancelled(
     session: Option<SessionReport>,
 ) -> Stop {
     let done = session.filter(|session| session.ending == SessionEnding::ClaimsDone);
-    let step = format!("session {}, cancelled", work.progress.sessions);
-    let seal = done.as_ref().map_or_else(|| work.seal_as(&step), |session| work.seal(session));
+    let seal = done.as_ref().map_or_else(
+        || work.seal_as(SealStep::Cancelled { session: work.progress.sessions }),
+        |session| work.seal(session),
+    );
     match (context.call::<Seal>(seal).await, done) {
         (Ok(_), Some(_)) => {
             let result = SessionResult::Worked { done: true };

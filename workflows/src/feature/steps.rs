@@ -1,11 +1,14 @@
 //! Checkpoints of a feature run, and the history prefix with which a fork begins.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 use longhaul_engine::{Activity, Event, EventKind, Message, MessageBody, Position, RunId, cut};
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
-    Land, Landed, OpenWorktree, RefreshWorktree, Refreshed, Seal, SealInput, Sealed, Worktree,
+    Land, Landed, OpenWorktree, RefreshWorktree, Refreshed, Seal, SealInput, SealStep, Sealed,
+    Worktree,
 };
 
 use crate::session::{SessionStart, SessionWorkflow};
@@ -28,17 +31,42 @@ pub struct Checkpoint {
     pub commit: String,
     /// The session that it sealed, if any.
     pub session: Option<u32>,
-    /// The description for people: `session 2, done`.
-    pub step: String,
+    /// The step that it ended.
+    pub step: CheckpointStep,
+}
+
+/// The step that a checkpoint ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointStep {
+    /// The work tree was opened.
+    WorkTree,
+    /// The target was merged into the work.
+    TargetBroughtIn,
+    /// Work was committed.
+    Sealed(SealStep),
+    /// The target branch moved there: a rollback can return to it, and no fork continues from it.
+    Landed,
+    /// A person took it, with this note.
+    Taken(String),
 }
 
 impl Checkpoint {
-    const LANDED: &'static str = "landed";
-
-    /// Whether the target branch moved there: a rollback can return to it, and no fork continues
-    /// from it.
+    /// Whether the target branch moved there.
     pub fn is_landing(&self) -> bool {
-        self.session.is_none() && self.step == Self::LANDED
+        self.step == CheckpointStep::Landed
+    }
+}
+
+impl fmt::Display for CheckpointStep {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::WorkTree => formatter.write_str("work tree"),
+            Self::TargetBroughtIn => formatter.write_str("target brought in"),
+            Self::Sealed(step) => step.fmt(formatter),
+            Self::Landed => formatter.write_str("landed"),
+            Self::Taken(note) => formatter.write_str(note),
+        }
     }
 }
 
@@ -70,19 +98,22 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
             RefreshWorktree::NAME => (
                 output.read::<Refreshed>().ok().map(|refreshed| refreshed.commit),
                 None,
-                "target brought in".into(),
+                CheckpointStep::TargetBroughtIn,
             ),
-            OpenWorktree::NAME => {
-                (output.read::<Worktree>().ok().map(|tree| tree.head), None, "work tree".into())
-            }
+            OpenWorktree::NAME => (
+                output.read::<Worktree>().ok().map(|tree| tree.head),
+                None,
+                CheckpointStep::WorkTree,
+            ),
             Seal::NAME => {
                 let step = input.read::<SealInput>().map(|input| input.step).unwrap_or_default();
-                (output.read::<Sealed>().ok().map(|sealed| sealed.commit), session, step)
+                let commit = output.read::<Sealed>().ok().map(|sealed| sealed.commit);
+                (commit, session, CheckpointStep::Sealed(step))
             }
             Land::NAME => (
                 output.read::<Landed>().ok().map(|landed| landed.target_commit),
                 None,
-                Checkpoint::LANDED.into(),
+                CheckpointStep::Landed,
             ),
             _ => continue,
         };

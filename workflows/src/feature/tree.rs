@@ -2,7 +2,7 @@
 
 use longhaul_engine::{Activity, Context, ContextExt, Stop};
 
-use crate::contracts::{Evidence, RefreshWorktree, RunSetup};
+use crate::contracts::{Evidence, RefreshWorktree, RunSetup, StepTree};
 
 use super::{Stage, Work, notice};
 
@@ -34,9 +34,8 @@ pub(super) async fn gates(
     work: &mut Work,
 ) -> Result<Option<String>, Stop> {
     work.enter(context, Stage::Gates).await?;
-    let worktree = work.worktree.clone();
     let commit = work.commit.clone();
-    let setup = context.call::<RunSetup>(work.merged_setup(&worktree, &commit)).await?;
+    let setup = context.call::<RunSetup>(work.merged_setup(StepTree::Feature, &commit)).await?;
     if let Some(failed) = setup.failed() {
         work.record_uncounted_failure(failed);
         return Ok(None);

@@ -6,8 +6,8 @@ use longhaul_engine::{Failure, RunId, Stop};
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{
     ChecksInput, Evidence, Feedback, LandInput, MergeInput, Problem, ProjectRef, RefreshInput,
-    Refreshed, SealInput, Sealed, SessionEnding, SessionInput, SessionReason, SessionReport,
-    SetupInput, TargetConflict, Worktree,
+    Refreshed, SealInput, SealStep, Sealed, SessionEnding, SessionInput, SessionReason,
+    SessionReport, SetupInput, StepTree, TargetConflict, Worktree,
 };
 use crate::prompt;
 use crate::resources::{Resource, Resources};
@@ -22,7 +22,6 @@ use super::{
 #[derive(Debug, Clone)]
 pub(super) struct Work {
     pub(super) input: FeatureInput,
-    pub(super) worktree: String,
     pub(super) progress: FeatureProgress,
     /// The failures before people granted another chance.
     pub(super) forgiven: FeatureProgress,
@@ -70,7 +69,6 @@ impl Work {
         let progress = FeatureProgress { before: input.used, ..FeatureProgress::default() };
         Self {
             input,
-            worktree: String::new(),
             progress,
             forgiven: FeatureProgress::default(),
             reason: SessionReason::Start,
@@ -112,11 +110,11 @@ impl Work {
         settings.gates.iter().chain(&self.input.feature.checks).chain(baseline).cloned().collect()
     }
 
-    pub(super) fn checks(&self, worktree: &str, commit: &str, checks: Vec<Check>) -> ChecksInput {
+    pub(super) fn checks(&self, tree: StepTree, commit: &str, checks: Vec<Check>) -> ChecksInput {
         ChecksInput {
             project: self.project(),
             feature: self.id(),
-            worktree: worktree.into(),
+            tree,
             commit: commit.into(),
             checks,
             is_baseline: false,
@@ -129,20 +127,20 @@ impl Work {
     }
 
     pub(super) fn setup(&self) -> SetupInput {
-        self.setup_in(&self.worktree, None)
+        self.setup_in(StepTree::Feature, None)
     }
 
     /// The set-up of the merged result: its dependencies may differ from those installed.
-    pub(super) fn merged_setup(&self, worktree: &str, commit: &str) -> SetupInput {
-        self.setup_in(worktree, Some(commit.to_owned()))
+    pub(super) fn merged_setup(&self, tree: StepTree, commit: &str) -> SetupInput {
+        self.setup_in(tree, Some(commit.to_owned()))
     }
 
-    fn setup_in(&self, worktree: &str, commit: Option<String>) -> SetupInput {
+    fn setup_in(&self, tree: StepTree, commit: Option<String>) -> SetupInput {
         let settings = &self.input.settings.project;
         SetupInput {
             project: self.project(),
             feature: self.id(),
-            worktree: worktree.to_owned(),
+            tree,
             commit,
             script: settings.setup.clone(),
             timeout_seconds: settings.setup_timeout.0,
@@ -154,38 +152,34 @@ impl Work {
     /// The baseline shows whether the machine still works, so it always runs.
     pub(super) fn baseline(&self, commit: &str) -> ChecksInput {
         let checks = self.input.settings.baseline.clone();
-        let checks = self.checks(&self.worktree, commit, checks);
+        let checks = self.checks(StepTree::Feature, commit, checks);
         ChecksInput { is_baseline: true, repeat: true, ..checks }
     }
 
     pub(super) fn gates(&self, commit: &str) -> ChecksInput {
-        self.checks(&self.worktree, commit, self.own_checks())
+        self.checks(StepTree::Feature, commit, self.own_checks())
     }
 
     /// The gates of a claim, which run on the target: a target with a failing baseline is not done.
     /// They always run, because the claim is in doubt. Those of other features run where work of
     /// theirs lands with it.
-    pub(super) fn gates_of_claim(
-        &self,
-        worktree: &str,
-        commit: &str,
-        lease: &MergeLease,
-    ) -> ChecksInput {
-        ChecksInput { repeat: true, ..self.merged_gates(worktree, commit, lease) }
+    pub(super) fn gates_of_claim(&self, commit: &str, lease: &MergeLease) -> ChecksInput {
+        let tree = StepTree::Integration(lease.tree);
+        ChecksInput { repeat: true, ..self.merged_gates(tree, commit, lease) }
     }
 
     /// The gates on the merged result: the feature's own, the baseline, and those of finished
     /// features that the merge could break.
     pub(super) fn merged_gates(
         &self,
-        worktree: &str,
+        tree: StepTree,
         commit: &str,
         lease: &MergeLease,
     ) -> ChecksInput {
         let mut checks = self.own_checks();
         add(&mut checks, &self.input.settings.baseline);
         add(&mut checks, &lease.regression);
-        self.checks(worktree, commit, checks)
+        self.checks(tree, commit, checks)
     }
 
     pub(super) fn session(&self) -> SessionInput {
@@ -195,7 +189,6 @@ impl Work {
             project: self.project(),
             target: self.target(),
             feature,
-            worktree: self.worktree.clone(),
             number: self.progress.sessions,
             reason: self.reason,
             gates: self.own_checks().into_iter().map(Check::for_agents).collect(),
@@ -208,19 +201,19 @@ impl Work {
     }
 
     pub(super) fn seal(&self, session: &SessionReport) -> SealInput {
-        self.seal_as(&format!("session {}, {}", self.progress.sessions, session.ending.text()))
+        let ending = session.ending.text().to_owned();
+        self.seal_as(SealStep::Ended { session: self.progress.sessions, ending })
     }
 
     /// The input that seals a step.
-    pub(super) fn seal_as(&self, step: &str) -> SealInput {
+    pub(super) fn seal_as(&self, step: SealStep) -> SealInput {
         SealInput {
             project: self.project(),
             target: self.target(),
             feature: self.id(),
-            worktree: self.worktree.clone(),
             protected: self.input.settings.protected(),
             list_file: self.input.list_file.clone(),
-            step: step.to_owned(),
+            step,
         }
     }
 
@@ -259,7 +252,6 @@ impl Work {
             project: self.project(),
             target: self.target(),
             feature: self.id(),
-            worktree: self.worktree.clone(),
             list_file: self.input.list_file.clone(),
             version: self.version(),
         }
@@ -288,7 +280,6 @@ impl Work {
     }
 
     pub(super) fn take_worktree(&mut self, worktree: &Worktree) {
-        self.worktree.clone_from(&worktree.path);
         self.last_commit.clone_from(&worktree.head);
         self.commit.clone_from(&worktree.head);
         self.feedback.rescued.extend(worktree.rescued.clone());

@@ -93,7 +93,7 @@ fn worktree(tree: &Worktree) -> Entry {
         .as_ref()
         .map(|kept| format!("Uncommitted work found in it is kept under {kept}."));
     let entry = Entry::new(Kind::WorktreeOpened, text).on(&tree.head).completes("work tree");
-    entry.details(&[&tree.path, &kept.unwrap_or_default()])
+    entry.details(&[&kept.unwrap_or_default()])
 }
 
 fn setup(input: &SetupInput, report: &SetupReport) -> Entry {

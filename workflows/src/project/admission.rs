@@ -21,21 +21,22 @@ use crate::settings::AgentSettings;
 use super::admission_state::OpenRequest;
 use super::breaker::{self, Breaker, FailedSession, SessionsPaused};
 use super::ledger;
-use super::repair::{self};
+use super::repair;
 use super::state::ProjectRun;
+use super::wait_reason::WaitReason;
 
 /// The decision on a request.
 enum Decision {
     Answer(SessionPermit),
     /// It waits.
     Wait {
-        why: String,
+        why: WaitReason,
         /// Another feature may use its slot.
         aside: bool,
     },
 }
 
-fn wait(why: String, aside: bool) -> Decision {
+fn wait(why: WaitReason, aside: bool) -> Decision {
     Decision::Wait { why, aside }
 }
 
@@ -202,10 +203,7 @@ impl ProjectRun {
         }
         for (feature, other) in self.held_back() {
             self.admission.places.remove(&feature);
-            reasons.insert(
-                feature.clone(),
-                format!("waits to merge until {other} has resolved its conflict in the same files"),
-            );
+            reasons.insert(feature.clone(), WaitReason::Resolving { other, to_merge: true });
             aside.insert(feature);
         }
         self.admission.aside = aside;
@@ -247,7 +245,7 @@ impl ProjectRun {
         self.admission.conflicts.holds_back(ready, self.admission.claims(), &held).is_none()
     }
 
-    fn take_reasons(&mut self, reasons: BTreeMap<FeatureId, String>) {
+    fn take_reasons(&mut self, reasons: BTreeMap<FeatureId, WaitReason>) {
         let before = std::mem::take(&mut self.admission.reasons);
         let features: BTreeSet<&FeatureId> = before.keys().chain(reasons.keys()).collect();
         let changed =
@@ -265,7 +263,7 @@ impl ProjectRun {
         let feature = &waiting.feature;
         let request = &waiting.request;
         if held.contains(feature) {
-            return wait("waits until its run continues".into(), false);
+            return wait(WaitReason::Held, false);
         }
         if let Some(lacking) = self.lacking() {
             let reason = ledger::reason(lacking, &self.settings.budget);
@@ -290,21 +288,14 @@ impl ProjectRun {
             if let Some(other) =
                 self.admission.conflicts.before(claim, self.admission.claims(), &ready, held)
             {
-                return wait(
-                    format!(
-                        "waits to resolve its conflict until {other}, with the same files, is through"
-                    ),
-                    true,
-                );
+                let other = other.clone();
+                return wait(WaitReason::Resolving { other, to_merge: false }, true);
             }
         }
         let places = &self.admission.places;
         if !places.contains(feature) && places.len() >= self.parallel() {
-            let others: Vec<&str> = places.iter().map(FeatureId::as_str).collect();
-            return wait(
-                format!("waits for a place: {} have the {}", others.join(", "), places.len()),
-                false,
-            );
+            let taken_by = places.iter().cloned().collect();
+            return wait(WaitReason::Places { taken_by }, false);
         }
         let session = self.run_of(feature).and_then(|run| session_of(&run, request.number));
         let Some(session) = session else {
@@ -317,13 +308,12 @@ impl ProjectRun {
         let ledger = &mut self.admission.ledger;
         let Some(available) = ledger.reserve(feature, wanted, &self.settings.budget, parallel)
         else {
-            let why = "waits until sessions at work give back what they reserved of the budget";
-            return wait(why.into(), false);
+            return wait(WaitReason::Reserved, false);
         };
         match self.ask_breaker(feature, request, now) {
             Err(paused) => {
                 self.admission.ledger.leave(feature);
-                let why = format!("waits for its agent: {}", paused.reason);
+                let why = WaitReason::Agent { failure: paused.reason.clone() };
                 let earlier =
                     self.admission.paused.as_ref().is_some_and(|known| known.until.is_some());
                 if !earlier {

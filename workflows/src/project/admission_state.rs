@@ -12,6 +12,7 @@ use super::breaker::{Breaker, SessionsPaused};
 use super::conflicts::{Claim, Conflicts};
 use super::ledger::UsageLedger;
 use super::repair::Repair;
+use super::wait_reason::WaitReason;
 
 /// The admission state: slots, open requests, and the reasons for waiting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,8 +21,8 @@ pub(super) struct AdmissionState {
     pub(super) waiting: VecDeque<OpenRequest>,
     /// The features with a slot: at most `[project] parallel`.
     pub(super) places: BTreeSet<FeatureId>,
-    /// Why features wait, as a clause without a subject.
-    pub(super) reasons: BTreeMap<FeatureId, String>,
+    /// Why features wait.
+    pub(super) reasons: BTreeMap<FeatureId, WaitReason>,
     /// The features that freed their slot.
     pub(super) aside: BTreeSet<FeatureId>,
     /// Counts the possible moves of the target.

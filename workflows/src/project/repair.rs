@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{FeatureId, FeatureState};
 use crate::feature::BrokenBase;
 
+use super::wait_reason::{GivenUp, WaitReason};
+
 /// The number of features that may give up on the repair of a commit.
 const TRIES: usize = 2;
 
@@ -19,8 +21,8 @@ pub(super) struct Repair {
     repaired: Option<String>,
     /// The commit on which repairs failed.
     base: String,
-    /// The features that gave up on it, with the reasons.
-    failed: Vec<(FeatureId, String)>,
+    /// The features that gave up on it.
+    failed: Vec<GivenUp>,
 }
 
 /// Whether a feature that starts from a broken commit may have a session.
@@ -29,7 +31,7 @@ pub(super) enum RepairDecision {
     /// It repairs the baseline.
     Repairs,
     /// Another feature repairs it now.
-    Waits(String),
+    Waits(WaitReason),
     /// The commit is repaired: the feature should start from the current target.
     Rebase,
     /// The repair failed too often.
@@ -58,10 +60,10 @@ impl Repair {
             return RepairDecision::Rebase;
         }
         match self.repairer().filter(|repairer| !held.contains(*repairer)) {
-            Some(other) if other != feature => RepairDecision::Waits(format!(
-                "waits while {other} repairs the baseline of the project{}",
-                self.so_far(broken)
-            )),
+            Some(other) if other != feature => RepairDecision::Waits(WaitReason::Repair {
+                by: other.clone(),
+                earlier: self.failed_on(broken).last().cloned(),
+            }),
             None if self.failed_on(broken).len() >= TRIES => {
                 RepairDecision::Refused(self.refusal(broken))
             }
@@ -88,27 +90,23 @@ impl Repair {
                 if self.base != base {
                     (self.base, self.failed) = (base, Vec::new());
                 }
-                self.failed.push((feature.clone(), first_line(&block.reason)));
+                let (feature, reason) = (feature.clone(), first_line(&block.reason));
+                self.failed.push(GivenUp { feature, reason });
             }
             _ => {}
         }
     }
 
-    fn failed_on(&self, broken: &BrokenBase) -> &[(FeatureId, String)] {
+    fn failed_on(&self, broken: &BrokenBase) -> &[GivenUp] {
         if self.base == broken.commit { &self.failed } else { &[] }
-    }
-
-    fn so_far(&self, broken: &BrokenBase) -> String {
-        match self.failed_on(broken).last() {
-            Some((feature, reason)) => format!("; {feature} gave up on it: {reason}"),
-            None => String::new(),
-        }
     }
 
     fn refusal(&self, broken: &BrokenBase) -> String {
         let BrokenBase { commit, check, ending } = broken;
-        let tries =
-            self.failed_on(broken).iter().map(|(feature, reason)| format!("{feature} ({reason})"));
+        let tries = self
+            .failed_on(broken)
+            .iter()
+            .map(|GivenUp { feature, reason }| format!("{feature} ({reason})"));
         format!(
             "the project does not pass its own baseline: {check} fails on commit {commit} ({ending}), and the \
              repair was given up by {}. Repair the target branch, then unblock the feature",

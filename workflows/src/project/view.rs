@@ -10,6 +10,7 @@ use crate::contracts::RolledBack;
 use crate::finding::Findings;
 
 use super::breaker::SessionsPaused;
+use super::wait_reason::WaitReason;
 
 /// Published under [`ProjectSummary::KEY`]: the state of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,9 +90,9 @@ pub struct FeatureView {
     pub cause: Option<BlockCause>,
     /// Why it is blocked, for people.
     pub reason: Option<String>,
-    /// Why a feature in progress waits, as a clause without a subject.
+    /// Why a feature in progress waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits: Option<String>,
+    pub waits: Option<WaitReason>,
     /// The commit on which it passed.
     pub commit: Option<String>,
     /// Whether an agent called its work done, but the work has not landed.

@@ -12,9 +12,8 @@ use crate::project::{Forked, Rollback, signal};
 /// A message to a run, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Action {
-    /// `pause`, `resume`, `cancel`, `terminate`, `reconcile_happened`, `reconcile_not_happened`,
-    /// `approve`, `deny`, `child_ended`, or the name of a signal.
-    pub what: String,
+    /// The request.
+    pub what: ActionKind,
     /// The feature concerned, if it was sent to the project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<String>,
@@ -24,6 +23,61 @@ pub struct Action {
     /// The reason given; absent if none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+}
+
+/// The kind of a request or message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionKind {
+    /// Hold the run.
+    Pause,
+    /// Continue the run.
+    Resume,
+    /// End it in an orderly way.
+    Cancel,
+    /// End it at once.
+    Terminate,
+    /// An effect of unknown outcome happened.
+    ReconcileHappened,
+    /// An effect of unknown outcome did not happen.
+    ReconcileNotHappened,
+    /// Let a finished feature merge.
+    Approve,
+    /// Return a finished feature to its agent.
+    Deny,
+    /// A child run ended.
+    ChildEnded,
+    /// Another signal, by its name.
+    #[serde(untagged)]
+    Signal(String),
+}
+
+impl ActionKind {
+    /// Whether it is the signal of this name.
+    pub fn is_signal(&self, name: &str) -> bool {
+        matches!(self, Self::Signal(signal) if signal == name)
+    }
+
+    fn reconcile(happened: bool) -> Self {
+        if happened { Self::ReconcileHappened } else { Self::ReconcileNotHappened }
+    }
+}
+
+impl std::fmt::Display for ActionKind {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+            Self::Terminate => "terminate",
+            Self::ReconcileHappened => "reconcile_happened",
+            Self::ReconcileNotHappened => "reconcile_not_happened",
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+            Self::ChildEnded => "child_ended",
+            Self::Signal(name) => name,
+        })
+    }
 }
 
 /// A request of a person that a run has received.
@@ -49,36 +103,29 @@ pub struct MailboxEntry {
 }
 
 impl Action {
-    const CANCEL: &'static str = "cancel";
-    const TERMINATE: &'static str = "terminate";
-
-    fn by(what: &str, request: RequestedBy) -> Self {
-        Self { what: what.to_owned(), feature: None, by: request.by, why: request.why }
+    fn by(what: ActionKind, request: RequestedBy) -> Self {
+        Self { what, feature: None, by: request.by, why: request.why }
     }
 
     fn of(body: &MessageBody) -> Self {
         let what = match body {
             MessageBody::Signal { name, payload, .. } if name == Approval::SIGNAL => {
                 if payload.read::<Approval>().is_ok_and(|approval| approval.approved) {
-                    "approve"
+                    ActionKind::Approve
                 } else {
-                    "deny"
+                    ActionKind::Deny
                 }
             }
-            MessageBody::Signal { name, .. } if name == signal::HALT => Self::CANCEL,
-            MessageBody::Signal { name, .. } => name,
-            MessageBody::ChildEnded { .. } => "child_ended",
-            MessageBody::Pause(_) => "pause",
-            MessageBody::Resume(_) => "resume",
-            MessageBody::Cancel(_) => Self::CANCEL,
-            MessageBody::Terminate(_) => Self::TERMINATE,
-            MessageBody::Reconcile { happened, .. } => Self::reconcile(*happened),
+            MessageBody::Signal { name, .. } if name == signal::HALT => ActionKind::Cancel,
+            MessageBody::Signal { name, .. } => ActionKind::Signal(name.clone()),
+            MessageBody::ChildEnded { .. } => ActionKind::ChildEnded,
+            MessageBody::Pause(_) => ActionKind::Pause,
+            MessageBody::Resume(_) => ActionKind::Resume,
+            MessageBody::Cancel(_) => ActionKind::Cancel,
+            MessageBody::Terminate(_) => ActionKind::Terminate,
+            MessageBody::Reconcile { happened, .. } => ActionKind::reconcile(*happened),
         };
         Self { feature: feature(body), ..Self::by(what, request(body).unwrap_or_default()) }
-    }
-
-    fn reconcile(happened: bool) -> &'static str {
-        if happened { "reconcile_happened" } else { "reconcile_not_happened" }
     }
 
     /// The person or program that made the request.
@@ -89,7 +136,7 @@ impl Action {
 
 impl std::fmt::Display for Action {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.what)?;
+        self.what.fmt(formatter)?;
         if !self.by.is_empty() {
             write!(formatter, " by {}", self.by)?;
         }
@@ -100,14 +147,14 @@ impl std::fmt::Display for Action {
 impl AuditEntry {
     /// The request in an event, if any.
     pub fn of(event: &Event) -> Option<Self> {
-        let by = |what: &str, request: &RequestedBy| Action::by(what, request.clone());
+        let by = |what, request: &RequestedBy| Action::by(what, request.clone());
         let action = match &event.kind {
-            EventKind::RunPaused(request) => by("pause", request),
-            EventKind::RunTerminated(request) => by(Action::TERMINATE, request),
-            EventKind::RunResumed(request) => by("resume", request),
-            EventKind::CancelDelivered { request, .. } => by(Action::CANCEL, request),
+            EventKind::RunPaused(request) => by(ActionKind::Pause, request),
+            EventKind::RunTerminated(request) => by(ActionKind::Terminate, request),
+            EventKind::RunResumed(request) => by(ActionKind::Resume, request),
+            EventKind::CancelDelivered { request, .. } => by(ActionKind::Cancel, request),
             EventKind::RunReconciled { happened, request, .. } => {
-                by(Action::reconcile(*happened), request)
+                by(ActionKind::reconcile(*happened), request)
             }
             EventKind::MessageReceived { message: Some(message), .. }
                 if request(&message.body).is_some() =>
@@ -121,9 +168,9 @@ impl AuditEntry {
 
     /// How it ended the run: `cancelled` or `terminated`.
     pub fn ended(&self) -> Option<&'static str> {
-        match self.action.what.as_str() {
-            Action::TERMINATE => Some("terminated"),
-            Action::CANCEL => Some("cancelled"),
+        match self.action.what {
+            ActionKind::Terminate => Some("terminated"),
+            ActionKind::Cancel => Some("cancelled"),
             _ => None,
         }
     }

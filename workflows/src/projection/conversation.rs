@@ -5,7 +5,7 @@ use longhaul_engine::{Activity, Event, EventKind, Payload, Position};
 
 use crate::contracts::{
     AgentProgress, BeginSession, Block, CallModel, EndInput, EndSession, Handoff, Message,
-    ModelAnswer, ModelCall, ModelStop, RunSession, Seal, SealInput, Sealed, SessionBegin,
+    ModelAnswer, ModelCall, ModelStop, RunSession, Seal, SealInput, SealStep, Sealed, SessionBegin,
     SessionReport, Summary, Usage, WindowUse,
 };
 use crate::session::tools::ToolArgs;
@@ -39,8 +39,8 @@ pub struct Sealing {
     pub position: Position,
     /// The time of its recording.
     pub at: DateTime<Utc>,
-    /// Its cause: `session 2, handoff`.
-    pub step: String,
+    /// Its cause.
+    pub step: SealStep,
     /// The commit.
     pub commit: String,
 }

@@ -130,7 +130,7 @@ pub struct Session {
     /// The working time of the agent, in seconds; absent while it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// The file with the whole output.
+    /// The file with the whole output. Recorded relative to the data directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// Additional fields for the files for people.
@@ -196,7 +196,7 @@ impl Session {
     pub(super) fn end(&mut self, at: DateTime<Utc>, report: &SessionReport) {
         self.ended_at = Some(at);
         self.seconds = Some(std::time::Duration::from_millis(report.duration_ms).as_secs_f64());
-        self.log = Some(report.log.clone());
+        self.log = Some(report.log.clone()).filter(|log| !log.is_empty());
         self.record.notes.push(report.notes.clone());
         self.record.agent.clone_from(&report.agent);
         let SessionCondition { state, failure } = SessionCondition::of(&report.ending);

@@ -83,7 +83,6 @@ impl Session {
         ToolUse {
             project: session.project.clone(),
             feature: session.feature.id.clone(),
-            worktree: session.worktree.clone(),
             agent: session.agent.clone(),
             held_out: session.held_out.clone(),
             call: call.clone(),

@@ -9,7 +9,7 @@ use longhaul_engine::{Context, ContextExt, Filter, Received, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{
-    Block, EndInput, EndSession, Handoff, HookEvent, Message, ModelStop, Seal, SealInput,
+    Block, EndInput, EndSession, Handoff, HookEvent, Message, ModelStop, Seal, SealInput, SealStep,
     SessionEnding, Summary, ToolSpec,
 };
 
@@ -87,9 +87,8 @@ impl Session {
     pub(super) async fn checkpoint(
         &mut self,
         context: &mut dyn Context,
-        trigger: &str,
+        step: SealStep,
     ) -> Result<crate::contracts::Sealed, Stop> {
-        let step = format!("session {}, {trigger}", self.start.session.number);
         let sealed = context.call::<Seal>(SealInput { step, ..self.start.seal.clone() }).await?;
         self.progress.checkpoints += 1;
         for tampering in &sealed.tampered {
@@ -107,7 +106,8 @@ impl Session {
 
     /// Replaces the conversation by a summary of it.
     pub(super) async fn compact(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        self.checkpoint(context, "pre-overflow checkpoint").await?;
+        let session = self.start.session.number;
+        self.checkpoint(context, SealStep::PreOverflow { session }).await?;
         self.hook_before_overflow(context).await?;
         self.summarise(context).await?;
         self.shrink();
@@ -174,7 +174,9 @@ impl Session {
             self.compact(context).await?;
             return Ok(None);
         }
-        let sealed = self.checkpoint(context, "handoff").await?;
+        let sealed = self
+            .checkpoint(context, SealStep::Handoff { session: self.start.session.number })
+            .await?;
         self.hook_before_overflow(context).await?;
         self.summarise(context).await?;
         let package = Handoff {

@@ -14,7 +14,6 @@ use crate::git::names::integration;
 use crate::git::objects::read::{Change, Entry};
 use crate::git::objects::refs::{NewCommit, Repository};
 use crate::git::protected::Protected;
-use crate::git::worktree::open::shown;
 use crate::git::worktree::private::NewHead;
 use crate::git::worktree::tree::Tree;
 
@@ -46,14 +45,12 @@ impl Repository {
             return Ok(Merged::Conflict { tip, files, output: merged.output });
         }
         // The activity that runs in the tree checks out the commit.
-        let worktree = shown(&self.tree(&integration(input.tree)).path);
         let MergedTree { tree: merged, mut files, put_back } =
             self.keep_protected(&tip, merged.tree, input).await?;
         let same_as_work = merged == self.tree_of(&input.commit).await?;
         let candidate = |commit, files| Merged::Candidate {
             commit,
             tip: tip.clone(),
-            worktree,
             files,
             same_as_work,
             put_back,

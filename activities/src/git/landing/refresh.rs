@@ -1,7 +1,5 @@
 //! `RefreshWorktree`: merges the tip into a feature's branch.
 
-use std::path::Path;
-
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{RefreshConflict, RefreshInput, Refreshed};
 
@@ -19,7 +17,7 @@ impl Repository {
         input: &RefreshInput,
         attempt: &Attempt,
     ) -> Result<Refreshed, Failure> {
-        let tree = self.tree_at(Path::new(&input.worktree), &input.project.id)?;
+        let tree = self.feature_tree(&input.feature);
         let branch = branch(&input.feature);
         let tip = self.start_commit(&input.target).await?;
         let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));

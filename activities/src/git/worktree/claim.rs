@@ -5,9 +5,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Attempt, Failure, Handler};
 use longhaul_workflows::contracts::{CheckOutTip, TipInput, TipTree};
 
-use super::open::shown;
 use crate::git::GitHandlers;
-use crate::git::names::integration;
 use crate::git::objects::refs::Repository;
 
 #[async_trait]
@@ -24,8 +22,6 @@ impl Repository {
             let _guard = self.exclusive().await;
             self.tip(&input.target, Some(&input.list_file)).await?
         };
-        // The activity that runs in the tree checks out the commit.
-        let worktree = shown(&self.tree(&integration(input.tree)).path);
-        Ok(TipTree { commit, worktree })
+        Ok(TipTree { commit })
     }
 }

@@ -63,7 +63,7 @@ impl Repository {
         } else {
             None
         };
-        Ok(Worktree { path: shown(&tree.path), branch, head, rescued, has_work, landed })
+        Ok(Worktree { branch, head, rescued, has_work, landed })
     }
 
     /// Adds the uncommitted files of a session that had ended to the branch.
@@ -208,8 +208,4 @@ fn has_files(dir: &Path) -> bool {
     std::fs::read_dir(dir).is_ok_and(|entries| {
         entries.filter_map(Result::ok).any(|entry| entry.file_name() != ".git")
     })
-}
-
-pub(in crate::git) fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }

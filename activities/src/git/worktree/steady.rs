@@ -1,8 +1,6 @@
 //! Work trees for many short calls, such as those of an agent's tools: a call that only reads
 //! starts no git process and syncs nothing.
 
-use std::path::Path;
-
 use longhaul_engine::Failure;
 
 use super::tree::{Condition, Tree};
@@ -65,7 +63,7 @@ impl GitHandlers {
 
     async fn feature_tree(&self, wanted: &TreeRequest<'_>) -> Result<(Repository, Tree), Failure> {
         let repository = self.repository(wanted.project).await?;
-        let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
+        let tree = repository.feature_tree(wanted.feature);
         Ok((repository, tree))
     }
 }

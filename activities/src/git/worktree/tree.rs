@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_engine::Failure;
+use longhaul_workflows::backlog::FeatureId;
 
 use crate::files::give_reading;
 use crate::git::command::Git;
@@ -361,25 +362,10 @@ impl Repository {
         entries.map(|entry| self.tree(&entry.file_name().to_string_lossy())).collect()
     }
 
-    /// The tree at a recorded path, which can be read; in a log that was moved here, the path names
-    /// another data directory.
-    pub(in crate::git) fn tree_at(&self, path: &Path, project: &str) -> Result<Tree, Failure> {
-        let named = |dir: Option<&Path>, name: &str| {
-            dir.and_then(Path::file_name).is_some_and(|is| is == name)
-        };
-        let parent = path.parent();
-        let is_ours = named(parent, project) && named(parent.and_then(Path::parent), "worktrees");
-        match path.file_name().and_then(|name| name.to_str()) {
-            Some(name) if is_ours => {
-                let tree = self.tree(name);
-                tree.let_read();
-                Ok(tree)
-            }
-            _ => Err(Failure::terminal(format!(
-                "{} is not a work tree of project {project}: those are in {}",
-                path.display(),
-                self.worktrees.display()
-            ))),
-        }
+    /// The tree of a feature, which can be read.
+    pub(in crate::git) fn feature_tree(&self, feature: &FeatureId) -> Tree {
+        let tree = self.tree(feature.as_str());
+        tree.let_read();
+        tree
     }
 }

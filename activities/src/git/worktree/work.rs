@@ -5,7 +5,7 @@ use std::path::Path;
 
 use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::contracts::ProjectRef;
+use longhaul_workflows::contracts::{ProjectRef, StepTree};
 
 use tokio::sync::OwnedMutexGuard;
 
@@ -13,7 +13,7 @@ use super::open::KeptRefs;
 use super::private::NewHead;
 use super::tree::{Condition, Tree};
 use crate::git::GitHandlers;
-use crate::git::names::{branch, branch_ref, feature_ref, gates_tree, integration_of, rescue_ref};
+use crate::git::names::{branch, branch_ref, feature_ref, gates_tree, rescue_ref};
 use crate::git::objects::refs::Repository;
 
 /// The work tree that a caller needs.
@@ -21,8 +21,7 @@ use crate::git::objects::refs::Repository;
 pub(crate) struct TreeRequest<'a> {
     pub(crate) project: &'a ProjectRef,
     pub(crate) feature: &'a FeatureId,
-    /// The path of the feature's tree or of an integration tree, as recorded in the log.
-    pub(crate) worktree: &'a str,
+    pub(crate) tree: StepTree,
     /// The expected commit, if known.
     pub(crate) commit: Option<&'a str>,
     /// The attempt. Its rescue ref keeps the content of a tree that must be recreated.
@@ -41,21 +40,19 @@ pub(crate) struct WorkTree {
 }
 
 impl GitHandlers {
-    /// The tree at a recorded path. A missing or suspect one is recreated from commits; its content
+    /// The work tree of a step. A missing or suspect one is recreated from commits; its content
     /// is kept under the rescue ref.
     pub(crate) async fn work_tree(&self, wanted: &TreeRequest<'_>) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
-        let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
-        if let Some(number) = integration_of(&tree.name()) {
+        if let StepTree::Integration(number) = wanted.tree {
             let Some(commit) = wanted.commit else {
-                return Err(Failure::terminal(format!(
-                    "{} is wanted without a commit",
-                    tree.path.display()
-                )));
+                let message = "an integration work tree is requested without a commit";
+                return Err(Failure::terminal(message.to_owned()));
             };
             let (tree, guard) = repository.integration_at(commit, number).await?;
             return Ok(WorkTree { repository, tree, branch: None, _guard: Some(guard) });
         }
+        let tree = repository.feature_tree(wanted.feature);
         let branch = branch(wanted.feature);
         if tree.condition()? == Condition::Sound {
             tree.begin_use()?;
@@ -74,12 +71,11 @@ impl GitHandlers {
         commit: &str,
     ) -> Result<WorkTree, Failure> {
         let repository = self.repository(wanted.project).await?;
-        let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
-        let (tree, guard) = if let Some(number) = integration_of(&tree.name()) {
+        let (tree, guard) = if let StepTree::Integration(number) = wanted.tree {
             let (tree, guard) = repository.integration_at(commit, number).await?;
             (tree, Some(guard))
         } else {
-            let tree = repository.tree(&gates_tree(&tree.name()));
+            let tree = repository.tree(&gates_tree(wanted.feature.as_str()));
             repository.take_spare(&tree).await?;
             repository.ready(&tree, NewHead::Commit, commit).await?;
             (tree, None)
@@ -97,11 +93,10 @@ impl GitHandlers {
         content: &str,
     ) -> Result<Option<WorkTree>, Failure> {
         let repository = self.repository(wanted.project).await?;
-        let tree = repository.tree_at(Path::new(wanted.worktree), &wanted.project.id)?;
-        if integration_of(&tree.name()).is_some() {
+        if wanted.tree != StepTree::Feature {
             return Ok(None);
         }
-        let tree = repository.tree(&gates_tree(&tree.name()));
+        let tree = repository.tree(&gates_tree(wanted.feature.as_str()));
         let is_left = tree.is_in_use()?
             && tree.has_checked(content)?
             && tree.has_tracked_files_as_indexed().await?;

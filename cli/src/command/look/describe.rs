@@ -48,7 +48,8 @@ fn text(terminal: Terminal, document: &DescribeDocument) -> String {
     part("Children", &["RUN", "STATUS"], children.collect());
     let audit = document.audit.iter().map(|entry| {
         let action = &entry.action;
-        let cells = [&action.what, &action.by, &action.why].map(|text| terminal::safe(text));
+        let cells =
+            [&action.what.to_string(), &action.by, &action.why].map(|text| terminal::safe(text));
         std::iter::once(terminal::time(entry.at)).chain(cells).collect()
     });
     part("Audit", &["WHEN", "WHAT", "BY", "WHY"], audit.collect());

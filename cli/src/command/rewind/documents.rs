@@ -143,7 +143,7 @@ impl CheckpointsDocument {
                 at: checkpoint.at,
                 commit: checkpoint.commit,
                 session: checkpoint.session,
-                step: checkpoint.step,
+                step: checkpoint.step.to_string(),
             };
         Self { checkpoints: rows.into_iter().map(line).collect() }
     }

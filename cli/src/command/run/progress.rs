@@ -98,7 +98,7 @@ fn sentence(line: &FeatureLine) -> String {
     let detail = if line.passes { None } else { line.remark().or_else(|| line.step.clone()) };
     match detail {
         // The sentence says it already.
-        Some(detail) if line.status == State::Waiting && detail.starts_with("waits ") => {
+        Some(detail) if line.status == State::Waiting && line.tells_wait => {
             safe(&first_line(&detail))
         }
         Some(detail) => format!("{}: {}", line.status, safe(&first_line(&detail))),

@@ -169,7 +169,7 @@ impl Screen {
     fn offer(&mut self, run: RunId, rows: Vec<RewindPoint>) {
         let mut steps = vec![("start".to_owned(), "before the first step".to_owned())];
         let rows = rows.into_iter().filter(|row| row.fork && row.run == run);
-        steps.extend(rows.map(|row| (row.name, row.checkpoint.step)));
+        steps.extend(rows.map(|row| (row.name, row.checkpoint.step.to_string())));
         let selected = steps.len() - 1;
         self.popup = Some(Popup::Choice { of: Choice::Step(run), entries: steps, selected });
     }

@@ -111,7 +111,8 @@ impl View<'_> {
                 ..SessionDocument::bare(self.owner.is_running, line, feature_run, last_activity)
             }
         };
-        document.take_own(found);
+        let log = view.report.as_ref().and_then(|report| self.output_file(&report.log));
+        document.take_own(found, log);
         document.last_activity = document.last_activity.max(last_activity);
         Ok(document)
     }
@@ -181,13 +182,13 @@ impl SessionDocument {
     }
 
     /// The parts that the history of the session records.
-    fn take_own(&mut self, found: &FoundSession) {
+    fn take_own(&mut self, found: &FoundSession, log: Option<String>) {
         let view = &found.view;
         let progress = &view.progress;
         let checkpoints = view.checkpoints.iter().map(|sealing| SessionCheckpoint {
             position: sealing.position,
             at: sealing.at,
-            step: sealing.step.clone(),
+            step: sealing.step.to_string(),
             commit: sealing.commit.clone(),
         });
         self.checkpoints.splice(0..0, checkpoints);
@@ -206,12 +207,10 @@ impl SessionDocument {
         }
         self.window = Some(progress.window.size).filter(|size| *size > 0);
         self.successor = progress.successor.as_ref().map(ToString::to_string);
-        if let Some(report) = &view.report {
-            self.log = Some(report.log.clone()).filter(|log| !log.is_empty());
-            if let Some(facts) = &report.agent {
-                self.conversation.clone_from(&facts.conversation);
-                self.refused.clone_from(&facts.refused);
-            }
+        self.log = log;
+        if let Some(facts) = view.report.as_ref().and_then(|report| report.agent.as_ref()) {
+            self.conversation.clone_from(&facts.conversation);
+            self.refused.clone_from(&facts.refused);
         }
         if let Some(start) = &view.start {
             self.task.clone_from(&start.task);

@@ -43,13 +43,12 @@ impl View<'_> {
         from: usize,
     ) -> TranscriptDocument {
         let FoundSession { run, summary, view } = found;
-        let log = view.report.as_ref().map(|report| report.log.clone());
         TranscriptDocument {
             session: run.to_string(),
             driver: view.driver(),
             is_over: summary.status.is_terminal(),
             is_running: self.owner.is_running,
-            log: log.filter(|log| !log.is_empty()),
+            log: view.report.as_ref().and_then(|report| self.output_file(&report.log)),
             entries: view.transcript().iter().skip(from).cloned().collect(),
         }
     }

@@ -5,7 +5,7 @@ use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
 use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{FeatureOutcome, Stage};
 use longhaul_workflows::narrative::{clock, short};
-use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow};
+use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow, WaitReason};
 use longhaul_workflows::projection::{CurrentWait, ProjectState, ProjectView, RunView, State};
 
 use super::super::View;
@@ -214,8 +214,13 @@ fn held_by_project(run: &RunId, project: &ProjectView, line: &RunLine) -> Option
     let feature = project.features.values().find(|feature| feature.run.as_ref() == Some(run))?;
     let waits = feature.waits.as_ref()?;
     let paused = project.summary.as_ref().and_then(|summary| summary.paused.as_ref());
-    let paused = paused.filter(|paused| waits.contains(&paused.reason));
-    let held = || Reason::of(Kind::Session, format!("It {}.", waits.trim_end_matches('.')));
+    let paused = paused.filter(
+        |paused| matches!(waits, WaitReason::Agent { failure } if *failure == paused.reason),
+    );
+    let held = || {
+        let waits = waits.to_string();
+        Reason::of(Kind::Session, format!("It {}.", waits.trim_end_matches('.')))
+    };
     Some(paused.map_or_else(held, |paused| Reason::outage(paused, &id)))
 }
 
