@@ -45,6 +45,7 @@ use longhaul_workflows::contracts::{
 pub use command::belong_to;
 pub use command::hang::pipe_for_git;
 pub use damage::{Damage, find_damage, is_replaceable, repair};
+pub use landing::landed::Landings;
 pub use landing::waiting::is_work_waiting;
 pub use locks::{LockFile, lock_files};
 pub use objects::partial::{

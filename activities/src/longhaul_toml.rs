@@ -36,7 +36,8 @@ pub fn settings(root: &Path) -> Result<Settings, Failure> {
 /// A directory of held-out checks that contains the repository: agents could not see their work.
 fn hides_root(root: &Path, settings: &Settings) -> Option<String> {
     let named = settings.project.hidden_checks.as_ref()?;
-    let (hidden, root) = (root.join(named).canonicalize().ok()?, root.canonicalize().ok()?);
+    let hidden = root.join(named).canonicalize().ok()?;
+    let root = root.canonicalize().ok()?;
     root.starts_with(hidden).then(|| {
         format!("`hidden_checks`: `{named}` contains the repository; name a directory of its own")
     })

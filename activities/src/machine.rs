@@ -247,7 +247,8 @@ mod tests {
 
     #[test]
     fn of_several_file_systems_none_is_named_without_proof() {
-        let (root, other) = (Path::new("/"), Path::new("/proc"));
+        let root = Path::new("/");
+        let other = Path::new("/proc");
         let said = |places: &[&Path]| {
             cause_in_stderr("error: file write error: No space left on device", places)
         };

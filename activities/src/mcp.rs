@@ -1,8 +1,8 @@
 //! Tools of MCP servers for the built-in agent.
 //!
-//! A server is connected to when a session first calls it, and until the session ends. After a crash
-//! it is started again, and the model is told. For the list of tools at the start of a session it has
-//! a connection of its own.
+//! A server is connected to when a session first calls it, and until the session ends. After a
+//! crash it is started again, and the model is told. For the list of tools at the start of a
+//! session it has a connection of its own.
 
 mod connection;
 mod http;
@@ -233,7 +233,8 @@ fn spec(server: &str, tool: &Tool) -> Option<ToolSpec> {
     });
     let schema = serde_json::to_string(&*tool.input_schema).ok()?;
     let description = tool.description.as_deref().unwrap_or_default().to_owned();
-    let (server, tool) = (server.to_owned(), tool.name.to_string());
+    let server = server.to_owned();
+    let tool = tool.name.to_string();
     let mcp = Some(McpTool { server, name: tool, is_repeatable });
     Some(ToolSpec { name, description, schema, mcp })
 }

@@ -64,9 +64,13 @@ impl ModelHandler {
     /// A handler that keeps its files in a data directory, which must exist, and finds projects by
     /// the paths of these handlers.
     pub fn new(data_dir: impl AsRef<Path>, git: GitHandlers, limiter: Limiter) -> Self {
-        let data_dir = data_dir.as_ref().to_owned();
-        let (clients, recent) = (Clients::default(), Recent::default());
-        Self { data_dir, git, clients, limiter, recent }
+        Self {
+            data_dir: data_dir.as_ref().to_owned(),
+            git,
+            clients: Clients::default(),
+            limiter,
+            recent: Recent::default(),
+        }
     }
 
     /// Sends the conversation when the limits of its provider allow it, and fails until then.
@@ -77,14 +81,20 @@ impl ModelHandler {
         key: &Key,
         attempt: &Attempt,
     ) -> Result<Answered, Failure> {
-        let (provider, model) = (call.api.provider_name(), call.model.clone());
+        let provider = call.api.provider_name();
+        let model = call.model.clone();
         let tokens = size::estimate(&call.new, &[]).input;
-        let (limiter, data_dir, id) = (self.limiter.clone(), self.data_dir.clone(), attempt.key());
-        let (named, of_model, own) = (provider.clone(), model.clone(), id.clone());
+        let limiter = self.limiter.clone();
+        let data_dir = self.data_dir.clone();
+        let id = attempt.key();
+        let named = provider.clone();
+        let of_model = model.clone();
+        let own = id.clone();
         blocking(move || {
             let limits = Providers::limits_of(&data_dir, &named);
-            let (provider, model, call) = (&named, &of_model, &own);
-            limiter.admit(&QueuedRequest { provider, model, call, tokens, limits }, Utc::now())
+            let request =
+                QueuedRequest { provider: &named, model: &of_model, call: &own, tokens, limits };
+            limiter.admit(&request, Utc::now())
         })
         .await?;
         let outcome = self.request(call, conversation, key, attempt).await;
@@ -160,7 +170,9 @@ impl Handler<CallModel> for ModelHandler {
         let files = CallFiles::new(&self.data_dir, attempt, &call);
         let root = self.git.root_of(&call.project);
         let prepare = {
-            let (files, recent, call) = (files.clone(), self.recent.clone(), call.clone());
+            let files = files.clone();
+            let recent = self.recent.clone();
+            let call = call.clone();
             move || {
                 if let Some(answer) = files.answer() {
                     return Ok(PreparedCall::Answered(Box::new(answer)));

@@ -25,7 +25,7 @@ use longhaul_workflows::settings::{Confinement, Driver, Seconds};
 
 use crate::checks::SetUp;
 use crate::confine::{ConfinedPaths, describe, sandbox};
-use crate::git::{GitHandlers, TreeRequest, WorkTree};
+use crate::git::{GitHandlers, Landings, TreeRequest, WorkTree};
 use crate::longhaul_toml;
 use crate::machine::{self, Operation};
 use crate::model::Limiter;
@@ -102,7 +102,8 @@ impl SessionHandler {
         let files = self.files(input, attempt);
         let outcome = self.setup.runner.kept_outcome(&files.outcome(), attempt, NAME);
         let Some(finished) = outcome else { return Ok(None) };
-        let (project, feature) = (&input.project, &input.feature.id);
+        let project = &input.project;
+        let feature = &input.feature.id;
         let tree = StepTree::Feature;
         let wanted = TreeRequest { project, feature, tree, commit: None, attempt };
         if !self.setup.git.settle_interrupted(&wanted).await? {
@@ -149,7 +150,8 @@ impl SessionHandler {
             .with("LONGHAUL_REASON", input.reason.as_str());
         let sandbox = sandbox_of(&self.setup, input, tree, Some(&start.program), &env)?;
         let level = describe(sandbox.as_ref());
-        tracing::info!(run = %attempt.run, session = input.number, sandbox = level, "a session begins");
+        let session = input.number;
+        tracing::info!(run = %attempt.run, session, sandbox = level, "a session begins");
         let _ = job.sandbox.set(level);
         let limit = |seconds: Seconds| Some(seconds.duration()).filter(|limit| !limit.is_zero());
         let available = input.available.map(|left| Duration::from_millis(left.time_ms));
@@ -279,7 +281,8 @@ impl Handler<RunSession> for SessionHandler {
             None
         };
         let run = feature_run(&attempt.run);
-        if let Some(landed) = landed(&self.setup.git, &input, &run, files.exist_of_run()).await? {
+        let counted = files.counted_landings();
+        if let Some(landed) = landed(&self.setup.git, &input, &run, counted).await? {
             return Ok(without_agent(landed, String::new()));
         }
         let wanted = TreeRequest {
@@ -368,13 +371,13 @@ async fn landed(
     git: &GitHandlers,
     input: &SessionInput,
     run: &RunId,
-    may_be: bool,
+    counted: Landings,
 ) -> Result<Option<SessionEnding>, Failure> {
     if input.redo {
         return Ok(None);
     }
     let SessionInput { project, target, feature, .. } = input;
-    let landed = git.landed_work(project, target, &feature.id, run, may_be).await?;
+    let landed = git.landed_work(project, target, &feature.id, run, counted).await?;
     Ok(landed.map(|landed| SessionEnding::Landed { commit: landed.commit, files: landed.files }))
 }
 

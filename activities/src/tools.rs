@@ -116,8 +116,8 @@ impl ToolHandler {
         };
         let tree = &ready.tree;
         let answer = if let ToolArgs::Shell { command, timeout } = &args {
-            let (text, timeout, stdin) = (command, *timeout, None);
-            let command = Command { input, text, timeout, stdin, variables };
+            let command =
+                Command { input, text: command, timeout: *timeout, stdin: None, variables };
             self.shell(command, tree, attempt).await.map(|ran| ran.answer())
         } else {
             let call = FileCall {
@@ -220,11 +220,13 @@ impl FileCall {
                 edit::edit(site, &Edit { path, old, new, count: *count, all: *all })?
             }
             ToolArgs::Search { pattern, path, glob } => {
-                let (path, glob) = (path.as_deref(), glob.as_deref());
+                let path = path.as_deref();
+                let glob = glob.as_deref();
                 search::search(Scope { tree, path, glob, is_cancelled }, secrets, pattern)?
             }
             ToolArgs::List { path, glob } => {
-                let (path, glob) = (path.as_deref(), glob.as_deref());
+                let path = path.as_deref();
+                let glob = glob.as_deref();
                 search::list(Scope { tree, path, glob, is_cancelled })?
             }
             _ => return Err("This tool does not work on files.".to_owned().into()),

@@ -32,13 +32,13 @@ use source::Source;
 
 pub use crate::list::PriorityOrder;
 pub use error::ImportError;
-pub use merge::{Merged, Skipped, merge};
+pub use merge::{KnownItem, Merged, merge};
 pub use place::Place;
 pub use shape::Shape;
 pub use source::decode;
 
 pub(super) use beads::{
-    KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria,
+    BLOCKING, KEPT_PRIORITY, beads_priority, criteria_of_beads, text_of_criteria,
 };
 pub(super) use claim::CLAIMED_STATUS;
 

@@ -47,7 +47,9 @@ impl Form {
         if has_task_headings(text) {
             return Self::Headings;
         }
-        let (mut all, mut ids, mut numbers) = (0, 0, 0);
+        let mut all = 0;
+        let mut ids = 0;
+        let mut numbers = 0;
         for (_, text) in boxes(text) {
             all += 1;
             ids += usize::from(spec_kit_id(text).is_some());
@@ -87,7 +89,8 @@ pub(super) fn drafts(
     if tasks.is_empty() {
         return Err(ListError::NoEntries {
             found: "a text without tasks".to_owned(),
-            advice: "write lines such as `- [ ] Name: description`, or headings such as `### Task 1: title`",
+            advice: "write lines such as `- [ ] Name: description`, or headings such as \
+                     `### Task 1: title`",
         });
     }
     let sections: Vec<(usize, &str)> = sections(text).collect();

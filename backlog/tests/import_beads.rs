@@ -54,7 +54,8 @@ fn an_epic_is_a_container_of_its_children() {
 "#,
         &["m-1.1: m-9 done", "m-1.2: m-1.1 m-9", "m-2: m-1.1 m-1.2", "m-9: ", "m-10: "],
         &[
-            "the epic \"m-1\": its issues are imported; a dependency on it is one on all of them",
+            "the epic \"m-1\": its issues are imported, and a dependency on it becomes a dependency \
+             on each of them",
             "the link to \"m-1\": a link of the type `parent-child` orders nothing",
             "the link to \"m-1\": an issue does not wait for its own epic",
         ],

@@ -53,7 +53,8 @@ impl Batch {
 
     pub(super) fn line(&self) -> String {
         format!(
-            "{} projects of {} features in {:.1} s: {:.1} of {} agents at work; a feature takes {:.1} s from its work tree on, {:.1} s of it before its session, and {:.0} ms of CPU",
+            "{} projects of {} features in {:.1} s: {:.1} of {} agents at work; a feature takes \
+             {:.1} s from its work tree on, {:.1} s of it before its session, and {:.0} ms of CPU",
             self.projects,
             self.features,
             self.seconds,
@@ -68,7 +69,8 @@ impl Batch {
 
 /// Writes when its work tree was made, and when its work began and ended.
 const AGENT: &str = "#!/bin/sh\nbegun=$(date +%s.%N)\nsleep 1\n\
-                     echo \"$(stat -c %.9W .) $begun $(date +%s.%N)\" >\"$LONGHAUL_FEATURE_ID.txt\"\n";
+                     echo \"$(stat -c %.9W .) $begun $(date +%s.%N)\" \
+                     >\"$LONGHAUL_FEATURE_ID.txt\"\n";
 
 /// The times of one feature, in seconds since 1970.
 struct Times {
@@ -101,7 +103,8 @@ pub(super) async fn measure(directory: &Path, scale: usize) -> Result<Batch> {
     let file = directory.join("batch.toml");
     fs::write(&file, format!("batch = \"bench\"\n{}", plan.collect::<String>()))?;
     let data = directory.join("data");
-    let (begun, used) = (Instant::now(), machine::cpu_of_children()?);
+    let begun = Instant::now();
+    let used = machine::cpu_of_children()?;
     let mut batch = Command::new(&program);
     batch.arg("batch").arg(&file).arg("--data-dir").arg(&data);
     batch.args(["--progress", "none", "--max-agents", &AGENTS.to_string()]);
@@ -125,8 +128,8 @@ fn project(number: usize) -> String {
 /// The figures that follow from the times of all features.
 fn figures(times: &[Times], cpu: f64) -> Batch {
     let begins = || times.iter().map(|it| it.begun);
-    let (first, last) =
-        (begins().fold(f64::INFINITY, f64::min), begins().fold(f64::NEG_INFINITY, f64::max));
+    let first = begins().fold(f64::INFINITY, f64::min);
+    let last = begins().fold(f64::NEG_INFINITY, f64::max);
     let work = times.iter().map(|it| it.ended.min(last) - it.begun).sum::<f64>();
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     let mean = |of: fn(&Times) -> f64| times.iter().map(of).sum::<f64>() / times.len() as f64;
@@ -157,7 +160,10 @@ fn times(directory: &Path, run: &Run) -> Result<Times> {
 async fn prepare(root: &Path) -> Result<()> {
     fs::create_dir_all(root)?;
     let ids = (0..FEATURES).map(|number| format!("feature-{number}"));
-    let feature = |id: String| serde_json::json!({ "id": id, "name": id, "checks": [format!("test -s {id}.txt")] });
+    let feature = |id: String| {
+        let check = format!("test -s {id}.txt");
+        serde_json::json!({ "id": id, "name": id, "checks": [check] })
+    };
     let list = serde_json::json!({ "features": ids.map(feature).collect::<Vec<_>>() });
     fs::write(root.join("feature_list.json"), list.to_string())?;
     fs::write(root.join("longhaul.toml"), "[agent]\ncommand = [\"./agent.sh\"]\n")?;

@@ -32,7 +32,7 @@ pub(super) struct Load {
 pub(super) struct Round {
     /// Steps per second.
     pub(super) per_second: f64,
-    /// Of each step or group, ascending.
+    /// The latency of each step or group, ascending.
     latencies: Vec<Duration>,
 }
 
@@ -92,7 +92,7 @@ impl Ceiling {
     }
 }
 
-/// The latency in microseconds that `percent` of a hundred stay within; zero without latencies.
+/// The percentile in microseconds; zero without latencies.
 pub(super) fn percentile(ascending: &[Duration], percent: usize) -> f64 {
     let last = ascending.len().saturating_sub(1);
     let at = (ascending.len() * percent / 100).min(last);
@@ -153,7 +153,9 @@ fn repeat(load: Load, time: Duration, mut group: impl FnMut(u8) -> Result<()>) -
         latencies.push(before.elapsed());
         content = content.wrapping_add(1);
     }
-    Ok(Round::new(latencies.len() * load.group * STEPS / RECORDS, begun.elapsed(), latencies))
+    // Of each run's records, only those of its steps count.
+    let steps = latencies.len() * load.group * STEPS / RECORDS;
+    Ok(Round::new(steps, begun.elapsed(), latencies))
 }
 
 /// Writes one run after the other, each with as many events as a run of the engine.

@@ -106,7 +106,8 @@ async fn cost(
     let features = ids.len().max(1) as f64;
     let root = directory.join("timed/project");
     prepare(&root, ids).await?;
-    let (begun, used) = (Instant::now(), machine::cpu_of_children()?);
+    let begun = Instant::now();
+    let used = machine::cpu_of_children()?;
     finish(program(&root)).await?;
     let wall = begun.elapsed();
     let cpu = machine::cpu_of_children()?.saturating_sub(used);
@@ -158,9 +159,13 @@ async fn calls(trace: &Path, program: Command) -> Result<Option<[usize; 3]>> {
 /// A repository whose features each need a file of their own.
 async fn prepare(root: &Path, ids: &[String]) -> Result<()> {
     fs::create_dir_all(root)?;
-    let feature = |id: &String| serde_json::json!({ "id": id, "name": id, "checks": [format!("test -s {id}.txt")] });
+    let feature = |id: &String| {
+        let check = format!("test -s {id}.txt");
+        serde_json::json!({ "id": id, "name": id, "checks": [check] })
+    };
     let list = serde_json::json!({ "features": ids.iter().map(feature).collect::<Vec<_>>() });
-    let settings = "[project]\nparallel = 1\n[agent]\ncommand = [\"./agent.sh\"]\n[merge]\nregression = \"none\"\n";
+    let settings = "[project]\nparallel = 1\n[agent]\ncommand = [\"./agent.sh\"]\n\
+                    [merge]\nregression = \"none\"\n";
     for (file, text) in [
         ("feature_list.json", list.to_string()),
         ("longhaul.toml", settings.into()),
@@ -179,8 +184,8 @@ async fn prepare(root: &Path, ids: &[String]) -> Result<()> {
 
 /// Makes a repository of a directory.
 pub(super) async fn commit_all(root: &Path) -> Result<()> {
-    let git = "git init -q -b main && git config user.name Bench && git config user.email bench@example.org && \
-               git add --all && git commit -q -m Begin";
+    let git = "git init -q -b main && git config user.name Bench && \
+               git config user.email bench@example.org && git add --all && git commit -q -m Begin";
     let mut command = Command::new("sh");
     command.args(["-c", git]).current_dir(root);
     finish(command).await.context("git could not make a repository")?;

@@ -53,7 +53,8 @@ pub(super) fn describe(directory: &Path) -> Machine {
 fn file_system(directory: &Path, mounts: &str) -> Option<String> {
     let mounts = mounts.lines().filter_map(|line| {
         let mut words = line.split(' ');
-        let (point, kind) = (words.nth(1)?, words.next()?);
+        let point = words.nth(1)?;
+        let kind = words.next()?;
         directory.starts_with(point).then_some((point.len(), kind))
     });
     mounts.max_by_key(|(length, _)| *length).map(|(_, kind)| kind.to_owned())

@@ -140,7 +140,8 @@ impl Report {
         table.add_row([
             "OPEN".to_owned(),
             format!(
-                "{} events of {} runs, {} MiB{}: open in {:.2} s, {} active runs continued after {:.2} s, peak {} MiB",
+                "{} events of {} runs, {} MiB{}: open in {:.2} s, {} active runs continued after \
+                 {:.2} s, peak {} MiB",
                 open.events,
                 open.runs,
                 open.log_bytes / MIB,

@@ -116,10 +116,11 @@ pub(super) struct AskingSessions {
 
 impl AskingSessions {
     /// The memory of a session.
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub(super) fn kib_each(&self, held: &ProcessFigures) -> f64 {
         let grown = held.after_bytes.saturating_sub(held.before_bytes);
-        #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-        let (grown, sessions) = (grown as f64, self.sessions.max(1) as f64);
+        let grown = grown as f64;
+        let sessions = self.sessions.max(1) as f64;
         grown / 1024.0 / sessions
     }
 }
@@ -169,7 +170,8 @@ impl Sessions {
                 saturated.per_second
             ),
             format!(
-                "{} turns of one session: {:.0} commits a turn; in the second tenth {:.0} bytes of log, in the last {:.0}; p50 {:.2} ms, {:.2} ms",
+                "{} turns of one session: {:.0} commits a turn; in the second tenth {:.0} bytes of \
+                 log, in the last {:.0}; p50 {:.2} ms, {:.2} ms",
                 long.turns,
                 long.late.commits_per_turn,
                 long.early.log_bytes_per_turn,
@@ -178,7 +180,8 @@ impl Sessions {
                 long.late.p50_us / 1000.0,
             ),
             format!(
-                "{} sessions that wait for a person: {:.0} KiB each, {} of them in memory; {:.0} KiB each, {} in memory",
+                "{} sessions that wait for a person: {:.0} KiB each, {} of them in memory; \
+                 {:.0} KiB each, {} in memory",
                 waiting.sessions,
                 waiting.kib_each(&waiting.usual),
                 waiting.usual.lives,

@@ -29,7 +29,8 @@ impl Handler<Echo> for Echo {
 
 /// A string that is 100 bytes of JSON, a different one for each number up to 9999.
 pub(super) fn text(number: usize) -> String {
-    const REST: &str = "of a step: the input and the output of an activity, padded to the usual number of bytes.......";
+    const REST: &str = "of a step: the input and the output of an activity, padded to the usual \
+                        number of bytes.......";
     format!("{number:04}{REST}")
 }
 

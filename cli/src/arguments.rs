@@ -34,8 +34,10 @@ pub(crate) use steer::{
     AnswerArguments, OrderArguments, OrderTargets, Signal, SteerArguments, Verdict,
 };
 
-const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · 2 usage, settings or list wrong · \
-                          3 suspended (a person or a limit is waited for) · 4 operational (log, disk, git) · 5 partial";
+const EXIT_CODES: &str = "Exit codes: 0 ok · 1 a finding (a feature is blocked) · \
+                          2 usage, settings or list wrong · \
+                          3 suspended (a person or a limit is waited for) · 4 operational (log, \
+                          disk, git) · 5 partial";
 
 /// A durable executor for long-running coding agents.
 #[derive(Debug, Parser)]

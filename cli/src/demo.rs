@@ -37,7 +37,8 @@ pub(crate) fn create(dir: &Path, url: Option<&str>) -> anyhow::Result<()> {
     if !is_free(&place)? {
         ensure!(
             is_demo(&place),
-            "{} is there already and is not a demo project: choose a directory that is new or empty",
+            "{} is there already and is not a demo project: choose a directory that is new or \
+             empty",
             dir.display()
         );
         return Ok(());
@@ -57,9 +58,15 @@ fn with_model(settings: &str, url: &str) -> String {
     let (before, rest) = settings.split_once("[agent]").unwrap_or((settings, ""));
     let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
     format!(
-        "{before}[agent]\ndriver = \"api\"                            # Longhaul's own agent\nmodel = \"scripted\"\n\n\
-         [agent.api]\nurl = \"{url}\"            # no model is behind it: `longhaul demo` plays one\n\n\
-         [agent.context]\nwindow = {WINDOW}                             # tokens; small, so that sessions hand over\ncompact_at = 0.65\nhandoff_at = 0.65\ncompactions = 0\n\n{after}"
+        "{before}[agent]\n\
+         driver = \"api\"                            # Longhaul's own agent\n\
+         model = \"scripted\"\n\n\
+         [agent.api]\n\
+         url = \"{url}\"            # no model is behind it: `longhaul demo` plays one\n\n\
+         [agent.context]\n\
+         window = {WINDOW}                             # tokens; small, so that sessions \
+         hand over\n\
+         compact_at = 0.65\nhandoff_at = 0.65\ncompactions = 0\n\n{after}"
     )
 }
 

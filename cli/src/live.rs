@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
 use longhaul_server::Client;
+use longhaul_server::RunKind;
 use longhaul_server::status::{FeatureLine, StatusDocument};
 use longhaul_server::views::ListRuns;
 use longhaul_server::views::activity::{ReadPosition, RunActivity, ShowActivity};
-use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::State;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -156,7 +156,7 @@ impl View {
             let query = ListRuns {
                 project: RunId::new(project.document.project.clone()).ok(),
                 status: vec![State::Passed],
-                kind: Some(FeatureWorkflow::NAME.into()),
+                kind: Some(RunKind::Feature),
                 limit: PAST,
                 ..ListRuns::default()
             };

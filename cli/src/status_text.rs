@@ -90,12 +90,7 @@ pub(crate) fn table(document: &StatusDocument, most: usize) -> String {
     let terminal = Terminal::here();
     let row = |line: &FeatureLine| {
         let sessions = if line.sessions == 0 { String::new() } else { line.sessions.to_string() };
-        vec![
-            line.id.clone(),
-            terminal.state(line.status.as_str()),
-            sessions,
-            terminal::safe(&remark(line)),
-        ]
+        vec![line.id.clone(), terminal.state(line.status), sessions, terminal::safe(&remark(line))]
     };
     // Of many features, those that are in progress or need a person.
     let all = &document.features;

@@ -33,7 +33,8 @@ pub(crate) fn start_log(verbose: u8) {
     };
     // What MCP connections fail with is part of the failure of the session.
     let default = format!(
-        "warn,rmcp=off,longhaul_engine={level},longhaul_storage={level},longhaul_activities={level},longhaul_server={level},longhaul_cli={level}"
+        "warn,rmcp=off,longhaul_engine={level},longhaul_storage={level},\
+             longhaul_activities={level},longhaul_server={level},longhaul_cli={level}"
     );
     let filter =
         EnvFilter::try_from_env("LONGHAUL_LOG").unwrap_or_else(|_| EnvFilter::new(default));

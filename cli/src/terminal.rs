@@ -1,5 +1,6 @@
 //! Terminal output: width, colours, durations, and tables that stay readable on a narrow terminal.
 
+use longhaul_workflows::projection::State;
 use std::io::IsTerminal;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
@@ -83,8 +84,9 @@ impl Terminal {
     }
 
     /// A state in its colour.
-    pub(crate) fn state(self, state: &str) -> String {
-        self.paint(colour(state), state)
+    pub(crate) fn state(self, state: impl Into<State>) -> String {
+        let state = state.into();
+        self.paint(colour(state), state.as_str())
     }
 
     /// Text, wrapped on a narrow terminal.
@@ -141,19 +143,19 @@ impl Terminal {
 }
 
 /// The colour of a state.
-pub(crate) fn colour(state: &str) -> Colour {
+pub(crate) fn colour(state: State) -> Colour {
     match state {
-        "passed" | "done" => Colour::Green,
-        "running" => Colour::Blue,
-        "blocked" | "failed" | "parked" | "needs attention" => Colour::Red,
-        "paused" | "cancelled" => Colour::Yellow,
-        _ => Colour::Dim,
+        State::Passed | State::Done => Colour::Green,
+        State::Running => Colour::Blue,
+        State::Blocked | State::Failed | State::Parked | State::NeedsAttention => Colour::Red,
+        State::Paused | State::Cancelled => Colour::Yellow,
+        State::Pending | State::Waiting => Colour::Dim,
     }
 }
 
 /// The style of a state in a drawing.
-pub(crate) fn style(state: &str) -> Style {
-    match colour(state) {
+pub(crate) fn style(state: impl Into<State>) -> Style {
+    match colour(state.into()) {
         Colour::Green => Style::new().green(),
         Colour::Yellow => Style::new().yellow(),
         Colour::Red => Style::new().red(),
@@ -228,9 +230,9 @@ mod tests {
 
     #[test]
     fn colours_are_for_pages_that_show_them() {
-        assert_eq!(PLAIN.state("passed"), "passed");
+        assert_eq!(PLAIN.state(State::Passed), "passed");
         assert_eq!(
-            Terminal { is_coloured: true, ..PLAIN }.state("passed"),
+            Terminal { is_coloured: true, ..PLAIN }.state(State::Passed),
             "\x1b[32mpassed\x1b[0m"
         );
     }
@@ -260,7 +262,7 @@ mod tests {
     fn colours_take_no_room() {
         let terminal = Terminal { is_coloured: true, ..PLAIN };
         let table = terminal
-            .table(&["RUN", "STATUS", "AGE"], &[row(["a", &terminal.state("passed"), "3s"])]);
+            .table(&["RUN", "STATUS", "AGE"], &[row(["a", &terminal.state(State::Passed), "3s"])]);
         assert_eq!(table, "RUN  STATUS  AGE\na    \x1b[32mpassed\x1b[0m  3s");
     }
 
@@ -271,7 +273,8 @@ mod tests {
         let at = |width| Terminal { width: Some(width), ..PLAIN }.table(&header, &rows);
         let last: Vec<String> = at(60).lines().skip(1).map(|line| line[26..].to_owned()).collect();
         assert_eq!(last, ["the check of the parser exits with", "1"]);
-        let blocks = "shop/login/1-of-many\n  commit: 4a7931dee0\n  reason: the check of the parser exits with 1";
+        let blocks = "shop/login/1-of-many\n  commit: 4a7931dee0\n  \
+                      reason: the check of the parser exits with 1";
         let rows = [row(["shop/login/1-of-many", &"x".repeat(20), rows[0][2].as_str()])];
         assert_eq!(
             Terminal { width: Some(60), ..PLAIN }.table(&header, &rows),

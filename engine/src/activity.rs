@@ -28,13 +28,14 @@ pub trait Activity: Send + Sync + 'static {
 /// The implementation of an activity.
 #[async_trait]
 pub trait Handler<A: Activity>: Send + Sync + 'static {
-    /// Performs one attempt. Must end within 30 seconds after `attempt.cancelled()` resolves; then
-    /// the engine drops it.
+    /// Performs one attempt. Must end soon after `attempt.cancelled()` resolves: a cancelled run
+    /// waits for it. After a timeout, and when the run is terminated or the engine stops, the
+    /// engine drops it after 30 seconds.
     async fn perform(&self, input: A::Input, attempt: &Attempt) -> Result<A::Output, Failure>;
 
     /// Finds out whether a guarded attempt without a recorded end took effect.
     async fn probe(&self, _input: A::Input, _attempt: &Attempt) -> Probe<A::Output> {
-        Probe::Unknown("this activity has no way to find out".into())
+        Probe::Unknown("the activity has no probe".into())
     }
 }
 

@@ -1,9 +1,10 @@
 //! The commands of [`Context`](crate::context::Context) as data: their fields, the parsing of their
 //! recorded events, and their digests.
 //!
-//! A command has its own answer type, so an impossible answer cannot be expressed. Two things are not
-//! compared, so that a later release may change them: durations, of which a history holds the end
-//! time, and the filter of a wait in which no message came. A received message must pass the filter.
+//! A command has its own answer type, so an impossible answer cannot be expressed. Two things are
+//! not compared, so that a later release may change them: durations, of which a history holds the
+//! end time, and the filter of a wait in which no message came. A received message must pass the
+//! filter.
 
 mod calls;
 
@@ -32,6 +33,11 @@ pub(crate) trait Command: Send + Sync + Sized {
     /// Reads the recorded events of this command; `Err` is the first event that does not belong to
     /// it.
     fn read(&self, events: Vec<Event>) -> Result<Record<Self>, Box<Event>>;
+
+    /// Whether a complete record can end with a cancellation in place of this answer.
+    fn gives_way_to_cancel(_answer: &Self::Answer) -> bool {
+        false
+    }
 
     /// Feeds every field that identifies the command into the digest.
     fn encode(&self, encoder: &mut Encoder);

@@ -18,6 +18,7 @@ use crate::activity::{Activity, Call};
 use crate::diverged::Diverged;
 use crate::event::{MessageBody, Outcome, RequestedBy};
 use crate::failure::Failure;
+use crate::fault::EngineFault;
 use crate::id::RunId;
 use crate::payload::{Payload, PayloadError};
 
@@ -26,20 +27,20 @@ use crate::payload::{Payload, PayloadError};
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Stop {
     /// The activity failed for good.
-    #[error("{0}")]
+    #[error(transparent)]
     Failed(#[from] Failure),
     /// A request cancelled the run. Delivered once; commands after it work, so that a workflow can
     /// tidy up.
     #[error("cancelled")]
     Cancelled,
     /// The code diverged from its history.
-    #[error("{0}")]
+    #[error(transparent)]
     Diverged(#[from] Box<Diverged>),
     /// The engine failed: this activation of the run is over, its history is unchanged.
-    #[error("{0}")]
+    #[error(transparent)]
     Engine(#[from] EngineError),
     /// A recorded payload does not fit the types of the code.
-    #[error("{0}")]
+    #[error(transparent)]
     Payload(#[from] PayloadError),
 }
 
@@ -189,15 +190,23 @@ pub trait Context: Send {
     async fn publish(&mut self, key: &str, value: Payload) -> Result<(), Stop>;
 }
 
+/// The results of a command, one for each call: an engine may be implemented outside of this crate.
+fn checked<T>(calls: usize, results: Vec<T>) -> Result<Vec<T>, EngineFault> {
+    if results.len() == calls {
+        return Ok(results);
+    }
+    Err(EngineFault::WrongResults { calls, results: results.len() })
+}
+
 /// The commands with types.
 #[async_trait]
 pub trait ContextExt: Context {
     /// Calls one activity. A failure for good is `Stop::Failed`.
     async fn call<A: Activity>(&mut self, input: A::Input) -> Result<A::Output, Stop> {
         let call = Call::of::<A>(&input);
-        let mut results = self.call_all(vec![call]).await?;
-        let output = results.pop().expect("one call has one result")?;
-        Ok(output.read()?)
+        let results = checked(1, self.call_all(vec![call]).await?)?;
+        let output: Result<Vec<Payload>, Failure> = results.into_iter().collect();
+        Ok(output?[0].read()?)
     }
 
     /// Calls one activity with several inputs at once; results in the order of the inputs.
@@ -206,7 +215,7 @@ pub trait ContextExt: Context {
         inputs: &[A::Input],
     ) -> Result<Vec<Result<A::Output, Failure>>, Stop> {
         let calls = inputs.iter().map(Call::of::<A>).collect();
-        let results = self.call_all(calls).await?;
+        let results = checked(inputs.len(), self.call_all(calls).await?)?;
         let read = |result: Result<Payload, Failure>| match result {
             Ok(output) => Ok(Ok(output.read()?)),
             Err(failure) => Ok(Err(failure)),

@@ -2,12 +2,11 @@
 //!
 //! A workflow is deterministic code that reaches the world through one trait, [`Context`]. Each
 //! command is answered from the history of its run, or performed, recorded and then answered. After
-//! a crash the code runs again from the start of the last segment (the events since the run
-//! last continued as new), and reaches the first unrecorded
-//! command without repeating an effect.
+//! a crash the code runs again from the start of the last segment (the events since the run last
+//! continued as new), and reaches the first unrecorded command without repeating an effect.
 //!
 //! Read in this order: [`event`] (the record), [`context`] (the commands of workflow code),
-//! `command` and [`replay`] (why a crash loses nothing), `replaying_context` (both together),
+//! `command` and `replay` (why a crash loses nothing), `replaying_context` (both together),
 //! `executor` (which performs the rest), [`store`] (the guarantees of a log).
 
 pub mod activity;
@@ -21,10 +20,11 @@ mod diverged;
 pub mod event;
 mod executor;
 pub mod failure;
+pub mod fault;
 pub mod id;
 pub mod payload;
 pub mod policy;
-pub mod replay;
+mod replay;
 mod replaying_context;
 mod segment_end;
 pub mod store;
@@ -43,6 +43,7 @@ pub use event::{
 };
 pub use executor::{Change, Engine, Options, Parts, Prefetch, Share};
 pub use failure::{Failure, FailureKind};
+pub use fault::EngineFault;
 pub use id::{InvalidRunId, MessageSeq, Position, RunId, Slot};
 pub use payload::Payload;
 pub use policy::{Delays, Effect, Failures, Policy};

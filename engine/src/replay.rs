@@ -133,7 +133,7 @@ fn cancelled_step<C: Command>(
     if !begun.is_empty() {
         match command.read(begun) {
             Ok(Record::UnderWay(_)) => {}
-            // Nothing is cancelled after its answer.
+            Ok(Record::Complete(answer)) if C::gives_way_to_cancel(&answer) => {}
             Ok(Record::Complete(_)) => {
                 return Err(differs(command, cancelled, describe::recorded).into());
             }

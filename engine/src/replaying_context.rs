@@ -16,10 +16,10 @@ use crate::context::{Child, Context, Filter, Received, Stop};
 use crate::diverged::Diverged;
 use crate::event::RequestedBy;
 use crate::failure::Failure;
+use crate::fault::EngineFault;
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::replay::{Replay, Step};
-use crate::store::StoreError;
 
 /// Performs a command that has no recorded answer.
 pub(crate) trait Performer<C: Command> {
@@ -93,10 +93,7 @@ impl<H: CommandHost> Context for H {
             // An empty group would record nothing.
             0 => Ok(Vec::new()),
             1..=Slot::MAX_CALLS => answer(self, Calls(calls)).await,
-            count => {
-                Err(StoreError::Unusable(format!("{count} calls in one command; split them up"))
-                    .into())
-            }
+            count => Err(EngineFault::TooManyCalls(count).into()),
         }
     }
 

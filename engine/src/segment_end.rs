@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::context::Stop;
-use crate::event::EventKind;
+use crate::event::{Cause, EventKind};
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::workflow::Ending;
@@ -33,7 +33,9 @@ impl SegmentEnd {
     pub(crate) fn recorded(kind: &EventKind) -> Option<Self> {
         match kind {
             EventKind::RunCompleted { output } => Some(Self::Completed(output.clone())),
-            EventKind::RunStarted { input, .. } => Some(Self::ContinuedAsNew(input.clone())),
+            EventKind::RunStarted { cause: Cause::ContinuedAsNew, input, .. } => {
+                Some(Self::ContinuedAsNew(input.clone()))
+            }
             EventKind::RunFailed { failure } => Some(Self::Failed(failure.clone())),
             EventKind::RunCancelled => Some(Self::Cancelled),
             _ => None,

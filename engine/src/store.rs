@@ -82,7 +82,8 @@ pub struct Committed {
 pub enum StoreError {
     /// Another writer appended first: this writer's state of the run is stale.
     #[error(
-        "run {run}: append at position {position} refused, the history ends at {end}; a newer writer owns this run"
+        "run {run}: append at position {position} refused, the history ends at {end}; a newer \
+         writer owns this run"
     )]
     Conflict {
         /// The run.
@@ -118,7 +119,7 @@ pub enum StoreError {
     #[error("the log accepts no writes since one failed: {0}; stop, fix the cause and start again")]
     Poisoned(String),
     /// Another process owns the log.
-    #[error("{directory} is in use by process {owner}; stop that one, or ask it")]
+    #[error("{directory} is in use by process {owner}; stop that process, or send it the request")]
     Owned {
         /// The data directory.
         directory: String,

@@ -22,6 +22,18 @@ pub fn on(verb: &str, run: &RunId) -> String {
     command([verb, run.as_str()])
 }
 
+/// The commands that answer a request for approval.
+pub fn approve_or_deny(run: &RunId) -> String {
+    let deny = command(["deny", run.as_str(), "--why", "TEXT"]);
+    format!("{} or {deny}", on("approve", run))
+}
+
+/// The commands that settle a parked run, joined by `or`.
+pub fn reconcile(run: &RunId) -> String {
+    let settle = |outcome| command(["reconcile", run.as_str(), outcome]);
+    format!("{} or {}", settle("--happened"), settle("--not-happened"))
+}
+
 /// A subcommand of `feature` on a feature of a project.
 pub fn feature(verb: &str, feature: &str, root: impl AsRef<Path>) -> String {
     command(["feature", verb, feature, "--dir", &root.as_ref().to_string_lossy()])

@@ -84,6 +84,22 @@ pub struct BatchStatus {
 }
 
 impl BatchStanding {
+    /// From the published values of a batch; `None` if it was never submitted.
+    pub(crate) fn of(published: &BTreeMap<String, Payload>) -> Option<Self> {
+        let view: BatchView = published.get(BatchView::KEY)?.read().ok()?;
+        let state = |entry: &Entry| {
+            let state = published.get(&EntryState::key(&entry.name))?.read().ok()?;
+            Some((entry.name.clone(), state))
+        };
+        let states = view.plan.projects.iter().filter_map(state).collect();
+        Some(Self { view, states, ..Self::default() })
+    }
+
+    /// The last published state of a project.
+    pub(crate) fn published(&self, name: &FeatureId) -> EntryState {
+        self.states.get(name).cloned().unwrap_or_default()
+    }
+
     /// The state of a project.
     pub fn state(&self, name: &FeatureId) -> ProjectState {
         let status = self.projects.get(name).map(|document| document.status);
@@ -220,18 +236,7 @@ impl Service {
 
 /// The status of a batch; `None` if it was never submitted.
 async fn standing(service: &Service, run: &RunId) -> Result<Option<BatchStanding>, StoreError> {
-    let published = service.store.published(run).await?;
-    let Some(view) = published.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok())
-    else {
-        return Ok(None);
-    };
-    let state = |entry: &Entry| {
-        let state =
-            published.get(&EntryState::key(&entry.name)).and_then(|state| state.read().ok());
-        (entry.name.clone(), state.unwrap_or_default())
-    };
-    let states = view.plan.projects.iter().map(state).collect();
-    Ok(Some(BatchStanding { view, states, ..BatchStanding::default() }))
+    Ok(BatchStanding::of(&service.store.published(run).await?))
 }
 
 /// Runs a batch in this process.
@@ -307,7 +312,7 @@ impl Driver {
         }
         let mut is_working = false;
         for entry in &standing.view.plan.projects {
-            let published = standing.states.get(&entry.name).cloned().unwrap_or_default();
+            let published = standing.published(&entry.name);
             if let Some(now) = self.project(entry, &published, is_held).await? {
                 is_working |= now == EntryState::Working;
                 self.report(engine, entry, &published, now).await?;
@@ -332,9 +337,9 @@ impl Driver {
             if *published != EntryState::Working || is_held {
                 return Ok(None);
             }
-            match self.begin(entry).await? {
+            match self.begin(entry).await {
                 Ok(watched) => drop(self.watched.insert(entry.name.clone(), watched)),
-                Err(reason) => return Ok(Some(EntryState::Refused { reason })),
+                Err(error) => return Ok(Some(EntryState::Refused { reason: error.to_string() })),
             }
         }
         let Some(watched) = self.watched.get_mut(&entry.name) else { return Ok(None) };
@@ -351,7 +356,7 @@ impl Driver {
             // Nothing is left to do, so stop polling it and watching its files.
             let id = watched.id.clone();
             self.watched.remove(&entry.name);
-            served::disengage(&self.service, &id).await;
+            served::stop_serving(&self.service, &id).await;
             return Ok(None);
         }
         Ok(Some(now))
@@ -372,18 +377,16 @@ impl Driver {
         }
     }
 
-    async fn begin(&self, entry: &Entry) -> Result<Result<Watched, String>, StoreError> {
+    async fn begin(&self, entry: &Entry) -> Result<Watched, RequestError> {
         let terms = StartSettings {
             labels: entry.labels.clone(),
             overrides: entry.overrides.clone(),
             ..StartSettings::default()
         };
-        let begun = async {
-            self.service.own(&entry.project, false).await?;
-            self.service.begin(entry.project.clone(), &terms).await?;
-            RunId::new(entry.project.id.clone()).map_err(RequestError::refused)
-        };
-        Ok(begun.await.map(Watched::new).map_err(|error| error.to_string()))
+        self.service.own(&entry.project, false).await?;
+        self.service.begin(entry.project.clone(), &terms).await?;
+        let project = RunId::new(entry.project.id.clone()).map_err(RequestError::refused)?;
+        Ok(Watched::new(project))
     }
 
     async fn report(

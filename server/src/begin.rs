@@ -42,7 +42,8 @@ pub struct Begin {
     pub only: BTreeSet<FeatureId>,
 }
 
-request!(ProjectStatus, "status" -> Option<StatusDocument>, |self, service| self.run(&service).await);
+request!(ProjectStatus, "status" -> Option<StatusDocument>,
+    |self, service| self.run(&service).await);
 
 impl ProjectStatus {
     async fn run(self, service: &Service) -> Result<Option<StatusDocument>, RequestError> {
@@ -82,7 +83,8 @@ impl Service {
         }
         self.git.is_at(&project);
         if let Some(root) = &moved_from {
-            tracing::info!(project = %run, from = %root, to = %project.root, "the project was moved");
+            let to = &project.root;
+            tracing::info!(project = %run, from = %root, %to, "the project was moved");
             if let Err(failure) = self.git.follow_move(&project).await {
                 return Err(RequestError::Failed { reason: failure.message });
             }
@@ -113,7 +115,7 @@ impl Service {
             only => Payload::of(&SyncRequest { id, only: only.clone() }),
         };
         engine.signal(&run, signal::SYNC, sync).await?;
-        served::engage(self, run, PathBuf::from(project.root)).await;
+        served::serve(self, run, PathBuf::from(project.root)).await;
         Ok(())
     }
 }
@@ -122,13 +124,14 @@ impl Service {
 pub async fn is_copy(project: &ProjectRef, root: &str) -> String {
     if git::share_repository(Path::new(&project.root), Path::new(root)).await {
         return format!(
-            "{} and {root} are work trees of one repository, which is one project: run it in {root}, or make a clone",
+            "{} and {root} are work trees of one repository, which is one project: run it in \
+             {root}, or make a clone",
             project.root
         );
     }
     format!(
-        "{} carries the project id `{}`, which belongs to {root}: it seems to be a copy; give it an id of its own with \
-         `git -C {} config --unset longhaul.id`",
+        "{} carries the project id `{}`, which belongs to {root}: it seems to be a copy; give it \
+         an id of its own with `git -C {} config --unset longhaul.id`",
         project.root, project.id, project.root
     )
 }

@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::lock_wait::{LockWait, Notify};
 use crate::perform::Perform;
 use crate::refused;
-use crate::request::RequestError;
 use crate::service::Service;
 use crate::socket::Remote;
 
@@ -28,7 +27,7 @@ impl Client {
     /// request goes to the next owner.
     pub async fn reach(data_dir: &Path, notify: Notify) -> Result<Option<Self>> {
         Ok(Self::reach_now(data_dir, notify).await?.map(|access| match access {
-            Self::Remote(remote) => Self::Remote(remote.or_next()),
+            Self::Remote(remote) => Self::Remote(remote.with_failover()),
             access @ Self::Local(_) => access,
         }))
     }
@@ -98,16 +97,15 @@ impl Client {
 
     /// Makes a request.
     pub async fn call<R: Perform>(&self, request: R) -> Result<R::Response> {
-        let response = match self {
-            Self::Local(service) => service.perform_here(request).await,
+        match self {
+            Self::Local(service) => Ok(service.perform_here(request).await?),
             Self::Remote(remote) => match remote.call(&request).await {
-                Err(gone) if remote.or_next && gone.allows(&request) => {
-                    Self::call_next(&remote.data_dir, request, remote.notify).await?
+                Err(Error::Gone(gone)) if remote.fails_over && gone.allows(&request) => {
+                    Self::call_next(&remote.data_dir, request, remote.notify).await
                 }
-                response => response?,
+                response => response,
             },
-        };
-        Ok(response?)
+        }
     }
 
     /// Repeats a request at the next owner after the current one exited.
@@ -115,7 +113,7 @@ impl Client {
         data_dir: &Path,
         request: R,
         notify: Notify,
-    ) -> Result<Result<R::Response, RequestError>> {
+    ) -> Result<R::Response> {
         let mut waiting = LockWait::new(notify);
         loop {
             let Some(client) = Self::reach_now(data_dir, notify).await? else {
@@ -123,10 +121,10 @@ impl Client {
                 return Err(Error::operational(format!("the log in {data_dir} is gone")));
             };
             match client {
-                Self::Local(service) => return Ok(service.perform_here(request).await),
+                Self::Local(service) => return Ok(service.perform_here(request).await?),
                 Self::Remote(owner) => match owner.call(&request).await {
-                    Err(gone) if gone.allows(&request) => {}
-                    response => return Ok(response?),
+                    Err(Error::Gone(gone)) if gone.allows(&request) => {}
+                    response => return response,
                 },
             }
             waiting.poll(data_dir, "that is about to end".into()).await?;

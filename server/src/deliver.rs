@@ -4,7 +4,7 @@ use chrono::Utc;
 use longhaul_engine::store::Delivery;
 use longhaul_engine::{EventLog, MessageBody, Payload, RequestedBy, RunId, StoreError};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::project::{ProjectWorkflow, signal};
+use longhaul_workflows::project::signal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -12,6 +12,7 @@ use crate::advice;
 use crate::head::{RunHead, known_root};
 use crate::perform::request;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 use crate::service::Service;
 use crate::signals;
 
@@ -66,7 +67,8 @@ impl Delivered {
     }
 }
 
-request!(SendSignal, "signal" -> Delivered, command: Some("signal"), |self, service| self.run(&service).await);
+request!(SendSignal, "signal" -> Delivered, command: Some("signal"),
+    |self, service| self.run(&service).await);
 
 impl SendSignal {
     async fn run(self, service: &Service) -> Result<Delivered, RequestError> {
@@ -74,14 +76,15 @@ impl SendSignal {
         let summary = service.existing(&run).await?;
         let payload = Payload::of(&payload);
         signals::check(&summary.workflow, &name, &payload).map_err(RequestError::refused)?;
-        if summary.workflow == ProjectWorkflow::NAME {
+        if RunKind::of(&summary) == RunKind::Project {
             service.is_open(&run).await?;
         }
         service.deliver_one(run, MessageBody::signal_by(name, payload, request)).await
     }
 }
 
-request!(Reconcile, "reconcile" -> Delivered, command: Some("reconcile"), |self, service| self.run(&service).await);
+request!(Reconcile, "reconcile" -> Delivered, command: Some("reconcile"),
+    |self, service| self.run(&service).await);
 
 impl Reconcile {
     async fn run(self, service: &Service) -> Result<Delivered, RequestError> {

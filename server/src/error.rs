@@ -45,8 +45,8 @@ impl From<StoreError> for Error {
 fn remedy(error: &StoreError) -> &'static str {
     match error {
         StoreError::Unopenable { .. } => {
-            "; restore it from a backup (`longhaul restore FILE --data-dir NEW`), or have `longhaul check --repair` make a \
-             log of what can be read"
+            "; restore it from a backup (`longhaul restore FILE --data-dir NEW`), or have \
+             `longhaul check --repair` make a log of what can be read"
         }
         StoreError::Damaged { .. } => {
             "; `longhaul check` lists the losses, and `longhaul check --repair` rebuilds the log"
@@ -83,15 +83,16 @@ impl Error {
 pub enum Gone {
     /// It exited before it accepted the request.
     #[error("the process that runs this log ended before it took this up: ask again")]
-    Before,
+    NotSent,
     /// It exited between the request and the response.
     #[error(
-        "the process that runs this log ended before it answered: look whether this was done before you ask again"
+        "the process that runs this log ended before it answered: look whether this was done \
+         before you ask again"
     )]
-    Amid,
+    Interrupted,
     /// It sends no keep-alive.
     #[error("process {process} runs this log and does not answer for {seconds} seconds: {ADVICE}")]
-    Silent {
+    TimedOut {
         /// Its process id.
         process: String,
         /// Seconds without a keep-alive.
@@ -99,18 +100,19 @@ pub enum Gone {
     },
     /// Its response is unreadable.
     #[error(
-        "the process that runs this log, perhaps another version, gave an answer that cannot be read: {0}"
+        "the process that runs this log, perhaps another version, gave an answer that cannot be \
+         read: {0}"
     )]
-    Strange(serde_json::Error),
+    Unreadable(serde_json::Error),
 }
 
 impl Gone {
     /// Whether the request can be sent to the next owner.
     pub(crate) fn allows(&self, again: &impl Request) -> bool {
         match self {
-            Self::Before => true,
-            Self::Amid => again.command().is_none(),
-            Self::Silent { .. } | Self::Strange(_) => false,
+            Self::NotSent => true,
+            Self::Interrupted => again.command().is_none(),
+            Self::TimedOut { .. } | Self::Unreadable(_) => false,
         }
     }
 }

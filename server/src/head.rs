@@ -7,7 +7,7 @@ use longhaul_workflows::feature::Awaited;
 use longhaul_workflows::finding::{Findings, SteeringRefused};
 use longhaul_workflows::project::BacklogView;
 use longhaul_workflows::project::ProjectView;
-use longhaul_workflows::projection::MailboxEntry;
+use longhaul_workflows::projection::{AuditEntry, MailboxEntry, RunView, State};
 
 /// A run and its mailbox.
 pub(crate) struct RunHead {
@@ -123,6 +123,28 @@ impl RunHead {
             _ => None,
         })
     }
+}
+
+/// The state of a run by its recorded status; `waits_for_others`: a run without a deadline waits
+/// for other work than its own sessions.
+pub(crate) fn state_of(status: &Status, waits_for_others: bool) -> State {
+    match status {
+        Status::Waiting { until, machine } => {
+            let waits = until.is_some() || machine.is_some() || waits_for_others;
+            if waits { State::Waiting } else { State::Running }
+        }
+        status => State::from(status),
+    }
+}
+
+/// The request that ended a cancelled or terminated run. An unreadable history has none.
+pub(crate) async fn ended_by(
+    store: &dyn RunReader,
+    run: &RunId,
+    summary: &Summary,
+) -> Option<AuditEntry> {
+    let history = store.read(run, summary.origin).await.unwrap_or_default();
+    RunView::of(&history).ended_by().cloned()
 }
 
 /// The root of a project according to the log.

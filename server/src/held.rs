@@ -72,7 +72,10 @@ async fn last_report(
     store: &dyn RunReader,
     project: &RunId,
 ) -> Result<Option<BTreeSet<RunId>>, StoreError> {
-    let is_report = |body: &MessageBody| matches!(body, MessageBody::Signal { name, .. } if name == signal::HELD);
+    let is_report = |body: &MessageBody| match body {
+        MessageBody::Signal { name, .. } => name == signal::HELD,
+        _ => false,
+    };
     if store.mailbox(project).await?.iter().any(|message| is_report(&message.body)) {
         return Ok(None);
     }

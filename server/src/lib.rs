@@ -35,6 +35,7 @@ mod refused;
 pub mod request;
 mod restart;
 mod rewind;
+mod run_kind;
 pub mod schema;
 mod served;
 mod service;
@@ -61,7 +62,7 @@ pub use lock_state::LockState;
 pub use lock_wait::Notify;
 pub use maintenance::{
     Check, Export, Exported, Import, Imported, InspectPages, Pages, Prune, Pruned, PrunedRun,
-    Unfinished, UnfinishedRuns,
+    Unfinished, UnfinishedRuns, UnusedPayloads,
 };
 pub use open::{Limits, SetLimits, open, workflows};
 pub use order::Order;
@@ -75,6 +76,7 @@ pub use rewind::{
     Fork, ForkPoint, Forked, ListCheckpoints, RewindPoint, RollBack, RolledBack, TakeCheckpoint,
     TakenCheckpoint,
 };
+pub use run_kind::RunKind;
 pub use served::TakeUpEdits;
 
 pub use service::Service;

@@ -25,7 +25,7 @@ pub enum LockState {
         /// Its process id, as recorded.
         by: String,
         /// Whether its socket accepts a connection.
-        answers: bool,
+        is_reachable: bool,
     },
 }
 
@@ -47,15 +47,15 @@ impl LockState {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::Nothing),
             Err(error) => return Err(Error::io(format!("cannot open {}", path.display()))(error)),
         };
-        let pid = || socket::holder(data_dir);
+        let pid = || socket::owner_pid(data_dir);
         match lock.try_lock() {
             Ok(()) => {
                 let socket = Some(socket::path(data_dir)).filter(|socket| socket.exists());
                 Ok(Self::AtRest { last: pid(), socket, _lock: lock })
             }
             Err(TryLockError::WouldBlock) => {
-                let answers = Remote::answers(data_dir).await;
-                Ok(Self::Owned { by: pid(), answers })
+                let is_reachable = Remote::is_reachable(data_dir).await;
+                Ok(Self::Owned { by: pid(), is_reachable })
             }
             Err(TryLockError::Error(error)) => {
                 Err(Error::io(format!("cannot lock {}", path.display()))(error))

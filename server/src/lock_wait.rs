@@ -40,7 +40,8 @@ impl LockWait {
             let data_dir = data_dir.display();
             let seconds = waited.as_secs();
             return Err(Error::operational(format!(
-                "process {process} has the log in {data_dir} and does not answer for {seconds} seconds: {ADVICE}"
+                "process {process} has the log in {data_dir} and does not answer for {seconds} \
+                 seconds: {ADVICE}"
             )));
         }
         if waited > SOON && !self.is_notified {

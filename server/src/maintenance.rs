@@ -11,13 +11,13 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::RunId;
 use longhaul_storage::{CheckReport, Scope, Swept};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::{ProjectView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::perform::request;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 use crate::service::Service;
 use crate::views::LatestRuns;
 
@@ -52,7 +52,7 @@ pub struct Exported {
 pub struct Import {
     /// Absolute path of the source file.
     pub file: PathBuf,
-    /// Whether to only report the effect.
+    /// Dry run.
     pub dry_run: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct Prune {
     pub ended_before: DateTime<Utc>,
     /// Only runs that ended with one of these statuses.
     pub statuses: Vec<State>,
-    /// Whether to only report the effect.
+    /// Dry run.
     pub dry_run: bool,
 }
 
@@ -98,8 +98,8 @@ pub struct Unfinished {}
 pub struct UnfinishedRuns {
     /// The runs that are not closed.
     pub runs: Vec<RunId>,
-    /// The features that have not passed, and those that were removed from their list after a run:
-    /// a restored one continues from its work.
+    /// The features that have not passed, and those that were removed from their list after a run.
+    /// A removed feature that returns to the list continues from its work.
     pub resumable: Vec<String>,
 }
 
@@ -115,9 +115,17 @@ pub struct InspectPages {
 pub struct Pages {
     /// Unreadable pages and records.
     pub unreadable: Vec<String>,
-    /// How many payload files have no reference.
-    pub unused: u64,
-    /// The size of the payload files.
+    /// The payload files without a reference; `None` if the records of a damaged log do not show
+    /// which payloads are referenced.
+    pub unused: Option<UnusedPayloads>,
+}
+
+/// Payload files without a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnusedPayloads {
+    /// How many files.
+    pub files: u64,
+    /// Their size.
     pub bytes: u64,
 }
 
@@ -140,7 +148,7 @@ pub struct PrunedRun {
     /// The run.
     #[schemars(with = "String")]
     pub run: RunId,
-    /// How it ended: `completed`, `failed` or `cancelled`.
+    /// How it ended: `passed`, `blocked`, `failed` or `cancelled`.
     pub status: State,
     /// When it ended.
     pub ended_at: Option<DateTime<Utc>>,
@@ -162,16 +170,16 @@ impl Check {
         if !self.repair || service.engine.is_none() {
             return Ok(service.log.check(self.repair).await?);
         }
-        let engaged = service.engaged();
+        let served = service.served();
         let is_worked_on = |run: &RunId| {
-            engaged.iter().any(|root| run.is_within(root.as_str()))
-                || service.batches.count(run) > 0
+            served.iter().any(|root| run.is_within(root.as_str())) || service.batches.count(run) > 0
         };
         Ok(service.log.mend_in_use(is_worked_on).await?)
     }
 }
 
-request!(Prune, "prune" -> Pruned, command: Some("prune"), |self, service| Ok(prune::run(&service, self).await?));
+request!(Prune, "prune" -> Pruned, command: Some("prune"),
+    |self, service| Ok(prune::run(&service, self).await?));
 
 request!(InspectPages, "inspect_pages" -> Pages, command: self.sweep.then_some("doctor --fix"),
     |self, service| self.run(&service).await);
@@ -181,9 +189,8 @@ impl InspectPages {
         let unreadable = service.log.snapshot(Scope::All).await?.unreadable();
         let unused =
             if self.sweep { service.log.sweep().await } else { service.log.unused().await };
-        // The records of a damaged log do not show which payloads are referenced.
-        let Swept { files, bytes } = unused.unwrap_or_default();
-        Ok(Pages { unreadable, unused: files, bytes })
+        let unused = unused.ok().map(|Swept { files, bytes }| UnusedPayloads { files, bytes });
+        Ok(Pages { unreadable, unused })
     }
 }
 
@@ -195,7 +202,7 @@ impl Unfinished {
         let latest = LatestRuns::of(&all);
         let mut resumable = Vec::new();
         for (project, _) in
-            all.iter().filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME)
+            all.iter().filter(|(_, summary)| RunKind::of(summary) == RunKind::Project)
         {
             let view = ProjectView::of(&service.store.published(project).await?);
             let is_open = |id: &&FeatureId| !view.feature(id).is_some_and(|known| known.passes);
@@ -206,7 +213,7 @@ impl Unfinished {
             let removed = latest.of_project(project).filter(|(id, _)| !listed.contains(id));
             resumable.extend(removed.map(|(id, _)| format!("{project}/{id}")));
         }
-        let going = all.into_iter().filter(|(_, summary)| !summary.status.is_terminal());
-        Ok(UnfinishedRuns { runs: going.map(|(run, _)| run).collect(), resumable })
+        let open = all.into_iter().filter(|(_, summary)| !summary.status.is_terminal());
+        Ok(UnfinishedRuns { runs: open.map(|(run, _)| run).collect(), resumable })
     }
 }

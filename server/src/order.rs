@@ -1,12 +1,12 @@
 //! Orders to runs.
 
 use longhaul_engine::{MessageBody, Payload, RequestedBy};
-use longhaul_workflows::feature::{FeatureWorkflow, Note};
-use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::feature::Note;
 use longhaul_workflows::projection::{ActionKind, State};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::run_kind::RunKind;
 use crate::views::list::RunLine;
 
 /// An order to runs.
@@ -54,35 +54,6 @@ impl Order {
         }
     }
 
-    /// Past participle for a run that received the order.
-    pub fn done(&self) -> &'static str {
-        match self {
-            Self::Pause => "paused",
-            Self::Resume => "resumed",
-            Self::Cancel => "cancelled",
-            Self::Terminate => "terminated",
-            Self::Signal { .. } => "signalled",
-            Self::Steer { .. } => "steered",
-            Self::Approve => "approved",
-            Self::Deny => "denied",
-        }
-    }
-
-    /// A hint for the user.
-    pub fn remark(&self) -> &'static str {
-        match self {
-            Self::Pause => "a session that is under way ends first",
-            Self::Resume => "",
-            Self::Cancel | Self::Terminate => "the work is kept",
-            Self::Signal { .. } => "the workflow takes it when it looks at its mailbox",
-            Self::Steer { .. } => {
-                "the agent receives the note at the beginning of its next session"
-            }
-            Self::Approve => "it is merged when its turn comes",
-            Self::Deny => "the agent receives the reason",
-        }
-    }
-
     /// Whether only a feature run can take it.
     pub(crate) fn is_for_features(&self) -> bool {
         matches!(self, Self::Steer { .. } | Self::Approve | Self::Deny)
@@ -95,13 +66,13 @@ impl Order {
 
     /// Whether the order applies to a run that matches a filter.
     pub fn applies_to(&self, run: &RunLine) -> bool {
-        let is_feature = run.workflow == FeatureWorkflow::NAME;
+        let is_feature = run.workflow == RunKind::Feature;
         match self {
             Self::Resume if run.ended_at.is_some() => {
                 is_feature && run.header.status != State::Passed
             }
             // A project without work of its own is not resumed; its blocked features are.
-            Self::Resume if run.workflow == ProjectWorkflow::NAME => {
+            Self::Resume if run.workflow == RunKind::Project => {
                 is_paused(run) || !matches!(run.header.status, State::NeedsAttention | State::Done)
             }
             Self::Resume => is_paused(run),

@@ -6,6 +6,7 @@ use longhaul_activities::git::{self, DataDirectory, Ownership};
 use longhaul_engine::{Failure, RunId, StoreError};
 use longhaul_workflows::contracts::ProjectRef;
 
+use crate::advice;
 use crate::lock_state::LockState;
 use crate::request::RequestError;
 use crate::service::Service;
@@ -58,10 +59,16 @@ impl Service {
 }
 
 fn belongs_to(root: &Path, other: &DataDirectory, ours: &DataDirectory) -> String {
-    let (root, other, ours) = (root.display(), other.path.display(), ours.path.display());
+    let word = advice::quoted(&root.to_string_lossy());
+    let directory = advice::quoted(&other.path.to_string_lossy());
+    let take_over = advice::command(["run", "--take-over", &root.to_string_lossy()]);
+    let root = root.display();
+    let other = other.path.display();
+    let ours = ours.path.display();
     format!(
-        "{root} belongs to the log in {other}, and its features would be worked on twice with the one in {ours}; run it \
-         with `--data-dir {other}`. If that log is gone, or was restored here, `longhaul run --take-over {root}`. If {root} \
-         is a copy of a repository, `git -C {root} config --remove-section longhaul` makes it a project of its own"
+        "{root} belongs to the log in {other}, and its features would be worked on twice with the \
+         one in {ours}; run it with `--data-dir {directory}`. If that log is gone, or was restored \
+         here, {take_over}. If {root} is a copy of a repository, \
+         `git -C {word} config --remove-section longhaul` makes it a project of its own"
     )
 }

@@ -86,7 +86,10 @@ impl Service {
 /// Implements [`Request`] and [`Perform`] for a type: its name on the wire, its response, its
 /// command if it changes something, and its handler.
 macro_rules! request {
-    ($request:ty, $name:literal -> $response:ty $(, command: $command:expr)?, |$self:ident, $service:ident| $perform:expr) => {
+    (
+        $request:ty, $name:literal -> $response:ty $(, command: $command:expr)?,
+        |$self:ident, $service:ident| $perform:expr
+    ) => {
         impl $crate::request::Request for $request {
             const NAME: &'static str = $name;
             type Response = $response;

@@ -1,12 +1,14 @@
 //! Questions of sessions to people, and their answers.
 
 use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, RunReader, Status, StoreError};
-use longhaul_workflows::session::{ANSWER, SessionProgress, SessionWorkflow};
+use longhaul_workflows::session::{ANSWER, SessionProgress};
 use serde::{Deserialize, Serialize};
 
+use crate::advice;
 use crate::head::RunHead;
 use crate::perform::request;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 use crate::service::Service;
 
 /// Answers the open question of a session.
@@ -47,7 +49,8 @@ impl AnswerQuestion {
             (Some(question), true) => question,
             (None, _) => {
                 return Err(RequestError::refused(format!(
-                    "run {run} asks nothing; `longhaul steer {run} TEXT` sends its agent a note"
+                    "run {run} asks nothing; {} sends its agent a note",
+                    advice::command(["steer", run.as_str(), "TEXT"])
                 )));
             }
             (Some(last), false) => {
@@ -90,7 +93,7 @@ impl Question {
 
     /// The command that answers it.
     pub(crate) fn remedy(&self) -> String {
-        format!("`longhaul answer {} TEXT`", self.session)
+        advice::command(["answer", self.session.as_str(), "TEXT"])
     }
 }
 
@@ -101,7 +104,7 @@ pub(crate) async fn open_questions(
 ) -> Result<Vec<Question>, StoreError> {
     let mut open = Vec::new();
     for (session, summary) in store.runs(within.as_str()).await? {
-        if summary.workflow == SessionWorkflow::NAME
+        if RunKind::of(&summary) == RunKind::Session
             && session.is_within(within.as_str())
             && !summary.status.is_terminal()
             && let Some(text) = progress(store, &session).await?.and_then(|it| it.question)

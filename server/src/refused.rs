@@ -32,7 +32,8 @@ pub(crate) fn refuse_hidden_log(data_dir: &Path) -> Result<()> {
 pub(crate) fn refused_read(pid: Option<i32>, data_dir: &Path) -> Option<RequestError> {
     let call = call_of(pid?, data_dir)?;
     Some(RequestError::refused(format!(
-        "the log in {} is out of reach of the session {call}: agents and checks neither read nor steer runs",
+        "the log in {} is out of reach of the session {call}: agents and checks neither read nor \
+         steer runs",
         data_dir.display()
     )))
 }
@@ -63,7 +64,8 @@ impl Refusal {
     pub(crate) fn error(&self) -> RequestError {
         let SteeringRefused { verb, call } = &self.0;
         RequestError::refused(format!(
-            "`longhaul {verb}` was asked for from within the session {call}: agents and checks cannot steer runs"
+            "`longhaul {verb}` was asked for from within the session {call}: agents and checks \
+             cannot steer runs"
         ))
     }
 

@@ -8,13 +8,14 @@ use longhaul_engine::{
 };
 use longhaul_workflows::backlog::{Feature, FeatureId};
 use longhaul_workflows::contracts::{ProjectRef, SessionEnding, SessionReport};
-use longhaul_workflows::feature::{FeatureInput, FeatureOutcome, FeatureWorkflow};
+use longhaul_workflows::feature::{FeatureInput, FeatureOutcome};
 use longhaul_workflows::project::{
     FeatureRuns, ProjectInput, ProjectView, changes_the_work, signal,
 };
 use serde::de::DeserializeOwned;
 
 use crate::head::RunHead;
+use crate::run_kind::RunKind;
 use crate::service::Service;
 use crate::views::LatestRuns;
 
@@ -63,7 +64,8 @@ impl Service {
             let mut known = FeatureRuns { last, ..FeatureRuns::default() };
             match self.output(&run).await? {
                 Some(FeatureOutcome::Passed { files, commit, .. }) => {
-                    (known.files, known.commit) = (files, Some(commit));
+                    known.files = files;
+                    known.commit = Some(commit);
                 }
                 Some(FeatureOutcome::Blocked { .. }) => {}
                 None => {
@@ -84,7 +86,7 @@ impl Service {
         project: &RunId,
     ) -> Result<(), StoreError> {
         let below = self.store.runs(&format!("{project}/")).await?;
-        let ended = below.iter().filter(|(_, summary)| summary.workflow == FeatureWorkflow::NAME);
+        let ended = below.iter().filter(|(_, summary)| RunKind::of(summary) == RunKind::Feature);
         let latest = LatestRuns::of(&below);
         let mut finished = Vec::new();
         for (run, summary) in ended.filter(|(run, _)| latest.after(run).is_none()) {

@@ -3,7 +3,7 @@
 mod checkpoints;
 mod edit;
 mod fork;
-mod resume;
+mod resume_closed;
 mod rollback;
 
 use longhaul_engine::{RequestedBy, RunId, StoreError};
@@ -96,7 +96,9 @@ impl std::str::FromStr for ForkPoint {
             Some(_) => None,
         };
         step.ok_or_else(|| {
-            "a step is `start`, `last`, `before-failure`, `session:N`, `checkpoint:N` or a position in the history, such as 12".into()
+            "a step is `start`, `last`, `before-failure`, `session:N`, `checkpoint:N` or a \
+             position in the history, such as 12"
+                .into()
         })
     }
 }
@@ -163,12 +165,14 @@ request!(Fork, "fork" -> Forked, command: (!self.dry_run).then_some("fork"), |se
     service.fork(self).await
 });
 
-request!(RollBack, "roll_back" -> RolledBack, command: (!self.dry_run).then_some("rollback"), |self, service| {
+request!(RollBack, "roll_back" -> RolledBack,
+    command: (!self.dry_run).then_some("rollback"), |self, service| {
     service.prepare(&self.project).await?;
     service.rollback(self).await
 });
 
-request!(TakeCheckpoint, "take_checkpoint" -> TakenCheckpoint, command: Some("checkpoint"), |self, service| {
+request!(TakeCheckpoint, "take_checkpoint" -> TakenCheckpoint,
+    command: Some("checkpoint"), |self, service| {
     service.prepare(&self.run).await?;
     service.checkpoint(self).await
 });

@@ -31,7 +31,7 @@ const PAUSE: u32 = 20;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Starts to serve a project, unless it is served already.
-pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
+pub(crate) async fn serve(service: &Arc<Service>, run: RunId, root: PathBuf) {
     let known = Arc::new(tokio::sync::Mutex::new(None));
     let new = ServedProject {
         root: root.clone(),
@@ -39,14 +39,14 @@ pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
         tasks: Vec::new(),
         known: Arc::clone(&known),
     };
-    match service.lock_engaged().entry(run.clone()) {
+    match service.lock_served().entry(run.clone()) {
         Entry::Vacant(place) => drop(place.insert(new)),
         Entry::Occupied(_) => return,
     }
     *known.lock().await = Some(Edited::at(&root).await);
-    let mut engaged = service.lock_engaged();
+    let mut served = service.lock_served();
     // It may have been removed meanwhile.
-    let Some(entry) = engaged.get_mut(&run) else { return };
+    let Some(entry) = served.get_mut(&run) else { return };
     entry.tasks.push(
         tokio::spawn(keep_files(Arc::clone(service), run.clone(), root.clone())).abort_handle(),
     );
@@ -58,17 +58,17 @@ pub(crate) async fn engage(service: &Arc<Service>, run: RunId, root: PathBuf) {
 
 /// Stops serving all projects before the process exits: a task that still wrote when it exits would
 /// report files that are current.
-pub(crate) async fn disengage_all(service: &Service) {
-    for run in service.engaged() {
-        disengage(service, &run).await;
+pub(crate) async fn stop_serving_all(service: &Service) {
+    for run in service.served() {
+        stop_serving(service, &run).await;
     }
 }
 
 /// Stops serving an idle project, and writes its files a last time.
-pub(crate) async fn disengage(service: &Service, run: &RunId) {
-    let Some(engaged) = service.lock_engaged().remove(run) else { return };
-    engaged.tasks.iter().for_each(AbortHandle::abort);
-    refresh(&mut Projector::new(Arc::clone(&service.store), run.clone(), engaged.root)).await;
+pub(crate) async fn stop_serving(service: &Service, run: &RunId) {
+    let Some(served) = service.lock_served().remove(run) else { return };
+    served.tasks.iter().for_each(AbortHandle::abort);
+    refresh(&mut Projector::new(Arc::clone(&service.store), run.clone(), served.root)).await;
 }
 
 async fn refresh(projector: &mut Projector) {
@@ -166,7 +166,7 @@ impl TakeUpEdits {
         let mut is_edited = false;
         for run in self.projects {
             let served = service
-                .lock_engaged()
+                .lock_served()
                 .get(&run)
                 .map(|served| (served.root.clone(), Arc::clone(&served.known)));
             if let Some((root, known)) = served {
@@ -188,7 +188,7 @@ impl Service {
         if let Some(engine) = &self.engine {
             engine.stop().await;
         }
-        disengage_all(self).await;
+        stop_serving_all(self).await;
         self.release_work_trees().await;
     }
 }
@@ -204,11 +204,11 @@ mod tests {
         let home = dir.path().join("home");
         let service = crate::open(&home, Limits { agents: 1, checks: 1 }).await.unwrap();
         let run = RunId::new("shop-1a2b3c").unwrap();
-        engage(&service, run.clone(), dir.path().to_owned()).await;
-        let tasks = service.lock_engaged()[&run].tasks.clone();
+        serve(&service, run.clone(), dir.path().to_owned()).await;
+        let tasks = service.lock_served()[&run].tasks.clone();
         service.stop().await;
         tokio::task::yield_now().await;
-        assert_eq!((service.engaged(), tasks.len()), (vec![], 3));
+        assert_eq!((service.served(), tasks.len()), (vec![], 3));
         assert!(tasks.iter().all(AbortHandle::is_finished));
     }
 }

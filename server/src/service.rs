@@ -24,7 +24,7 @@ pub struct Service {
     pub(crate) log: Arc<SledStore>,
     pub(crate) engine: Option<Engine>,
     /// The projects that this process serves.
-    pub(crate) engaged: Mutex<BTreeMap<RunId, ServedProject>>,
+    pub(crate) served: Mutex<BTreeMap<RunId, ServedProject>>,
     /// The batches that this process runs.
     pub(crate) batches: OpenBatches,
     /// Shared with the engine: its locks serialise the git commands of one repository.
@@ -51,7 +51,7 @@ impl Service {
     }
 
     fn of(log: Arc<SledStore>, engine: Option<Engine>, git: GitHandlers) -> Arc<Self> {
-        let engaged = Mutex::default();
+        let served = Mutex::default();
         let batches = OpenBatches::default();
         let rewinding = tokio::sync::Mutex::default();
         let answering = RwLock::default();
@@ -62,7 +62,7 @@ impl Service {
             store,
             log,
             engine,
-            engaged,
+            served,
             batches,
             git,
             rewinding,
@@ -73,18 +73,18 @@ impl Service {
     }
 
     /// The ids of the projects that this process serves.
-    pub fn engaged(&self) -> Vec<RunId> {
-        self.lock_engaged().keys().cloned().collect()
+    pub fn served(&self) -> Vec<RunId> {
+        self.lock_served().keys().cloned().collect()
     }
 
     /// Since when this process serves the project of a run.
-    pub(crate) fn engaged_since(&self, run: &RunId) -> Option<DateTime<Utc>> {
-        let engaged = self.lock_engaged();
-        engaged.iter().find(|(root, _)| run.is_within(root.as_str())).map(|(_, at)| at.since)
+    pub(crate) fn served_since(&self, run: &RunId) -> Option<DateTime<Utc>> {
+        let served = self.lock_served();
+        served.iter().find(|(root, _)| run.is_within(root.as_str())).map(|(_, at)| at.since)
     }
 
-    pub(crate) fn lock_engaged(&self) -> MutexGuard<'_, BTreeMap<RunId, ServedProject>> {
-        self.engaged.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock_served(&self) -> MutexGuard<'_, BTreeMap<RunId, ServedProject>> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Refuses new requests, which clients then send to the next owner. Waits until open requests
@@ -122,7 +122,7 @@ impl Service {
             stuck: self.stuck_in_engine(),
             queued: self.engine.as_ref().map(Engine::queued).unwrap_or_default(),
             is_running: self.engine.is_some(),
-            served: self.engaged().into_iter().chain(self.batches.ids()).collect(),
+            served: self.served().into_iter().chain(self.batches.ids()).collect(),
         }
     }
 

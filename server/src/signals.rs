@@ -8,7 +8,9 @@ use longhaul_workflows::feature::{
     Approval, Edited, FeatureWorkflow, MergeLease, MergeRequest, Note,
 };
 use longhaul_workflows::finding::SteeringRefused;
-use longhaul_workflows::project::{Forked, ProjectWorkflow, Rollback, SyncRequest, signal};
+use longhaul_workflows::project::{
+    BlockRequest, Forked, ProjectWorkflow, Rollback, SyncRequest, signal,
+};
 use longhaul_workflows::session::{
     ANSWER, HandoffAcknowledged, HandoffDecision, HandoffPrepared, SessionWorkflow,
 };
@@ -30,10 +32,8 @@ struct InternalSignal {
 const PROJECT: &[OpenSignal] = &[
     OpenSignal {
         name: signal::SYNC,
-        shape: r#"a text, its id, or {"id": TEXT, "only": ["FEATURE", ...]}"#,
-        is_readable: |payload| {
-            payload.read::<SyncRequest>().is_ok() || payload.read::<String>().is_ok()
-        },
+        shape: r#"{"id": TEXT} or {"id": TEXT, "only": ["FEATURE", ...]}"#,
+        is_readable: |payload| payload.read::<SyncRequest>().is_ok(),
     },
     OpenSignal {
         name: signal::RELOAD,
@@ -47,8 +47,8 @@ const PROJECT: &[OpenSignal] = &[
     },
     OpenSignal {
         name: signal::BLOCK,
-        shape: r#"["FEATURE", "REASON"]"#,
-        is_readable: |payload| payload.read::<(FeatureId, String)>().is_ok(),
+        shape: r#"{"feature": "FEATURE", "reason": TEXT}"#,
+        is_readable: |payload| payload.read::<BlockRequest>().is_ok(),
     },
     OpenSignal {
         name: signal::UNBLOCK,
@@ -178,9 +178,19 @@ mod tests {
 
     #[test]
     fn a_signal_is_refused_if_its_run_could_not_read_it_or_it_is_internal() {
-        expect("project", "block", &json!(["login", "too early"]), None);
-        expect("project", "block", &json!("a"), Some(r#"is ["FEATURE", "REASON"], not "a""#));
-        expect("project", "block", &json!(["../up", "x"]), Some(r#"["FEATURE", "REASON"]"#));
+        expect("project", "block", &json!({"feature": "login", "reason": "too early"}), None);
+        expect(
+            "project",
+            "block",
+            &json!("a"),
+            Some(r#"is {"feature": "FEATURE", "reason": TEXT}, not "a""#),
+        );
+        expect(
+            "project",
+            "block",
+            &json!({"feature": "../up", "reason": "x"}),
+            Some(r#""feature""#),
+        );
         expect("project", "unblock", &json!("login"), None);
         expect(
             "project",
@@ -189,7 +199,7 @@ mod tests {
             Some(r#""FEATURE""#),
         );
         expect("project", "unblock", &json!(7), Some(r#""FEATURE""#));
-        expect("project", "sync", &json!("now"), None);
+        expect("project", "sync", &json!({"id": "now"}), None);
         expect("project", "sync", &json!({"id": "now", "only": ["login"]}), None);
         expect("project", "sync", &json!({"id": "now", "only": ["../up"]}), Some(r#""only""#));
         expect("project", "halt", &Value::Null, Some(r#"{"by": TEXT, "why": TEXT}"#));

@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 
-use crate::error::Gone;
+use crate::error::{Gone, Result};
 use crate::lock_wait::{Notify, SOON, silence_timeout};
-use crate::request::{Outgoing, Request, RequestError, Response};
+use crate::request::{Outgoing, Request, Response};
 
 /// The longest socket path that every system accepts.
 const PATH_MAX: usize = 100;
@@ -26,12 +26,12 @@ pub(crate) fn path(data_dir: &Path) -> PathBuf {
     data_dir.join(NAME)
 }
 
-/// A path that fits into a socket address and leads to the socket of a data directory, however long
-/// its own path is.
+/// The address of a data directory's socket. A path that is too long is reached through
+/// `/proc/self/fd`.
 #[derive(Debug)]
 pub(crate) struct Address {
     path: PathBuf,
-    /// The directory of that path.
+    /// Kept open: the path leads through it.
     _directory: Option<File>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn check_peer(stream: &UnixStream, data_dir: &Path) -> io::Result<()>
     }
     Err(io::Error::new(
         io::ErrorKind::PermissionDenied,
-        format!("user {peer} is at the other end of the socket"),
+        format!("the socket belongs to user {peer}; expected your own user or root"),
     ))
 }
 
@@ -87,7 +87,7 @@ async fn connect(data_dir: &Path) -> io::Result<UnixStream> {
 const LONGEST_PID: u64 = 64;
 
 /// The process id that the owner recorded when it took the lock.
-pub(crate) fn holder(data_dir: &Path) -> String {
+pub(crate) fn owner_pid(data_dir: &Path) -> String {
     let content = placed::read_text(&data_dir.join("lock"), Links::Followed, LONGEST_PID);
     content.ok().flatten().unwrap_or_default().trim().to_owned()
 }
@@ -96,39 +96,36 @@ pub(crate) fn holder(data_dir: &Path) -> String {
 pub struct Remote {
     pub(crate) data_dir: PathBuf,
     /// Whether a request goes to the next owner if this one exits.
-    pub(crate) or_next: bool,
+    pub(crate) fails_over: bool,
     pub(crate) notify: Notify,
 }
 
 impl Remote {
     /// Connects to the owner of a data directory, if it accepts connections.
     pub(crate) async fn connect(data_dir: &Path, notify: Notify) -> Option<Self> {
-        Self::answers(data_dir).await.then(|| Self {
+        Self::is_reachable(data_dir).await.then(|| Self {
             data_dir: data_dir.to_owned(),
-            or_next: false,
+            fails_over: false,
             notify,
         })
     }
 
     /// Whether the owner of a data directory accepts connections.
-    pub(crate) async fn answers(data_dir: &Path) -> bool {
+    pub(crate) async fn is_reachable(data_dir: &Path) -> bool {
         connect(data_dir).await.is_ok()
     }
 
     /// Enables failover to the next owner.
-    pub(crate) fn or_next(self) -> Self {
-        Self { or_next: true, ..self }
+    pub(crate) fn with_failover(self) -> Self {
+        Self { fails_over: true, ..self }
     }
 
     /// Sends a request. The server drops a request that arrives incomplete.
-    pub(crate) async fn call<R: Request>(
-        &self,
-        request: &R,
-    ) -> Result<Result<R::Response, RequestError>, Gone> {
+    pub(crate) async fn call<R: Request>(&self, request: &R) -> Result<R::Response> {
         match self.send(&Outgoing::once(request)).await?.next().await? {
-            Response::Done(response) => Ok(Ok(response)),
-            Response::Error(error) => Ok(Err(error)),
-            Response::Closing | Response::End => Err(Gone::Before),
+            Response::Done(response) => Ok(response),
+            Response::Error(error) => Err(error.into()),
+            Response::Closing | Response::End => Err(Gone::NotSent.into()),
         }
     }
 
@@ -138,11 +135,11 @@ impl Remote {
     }
 
     async fn send<R: Request>(&self, request: &Outgoing<'_, R>) -> Result<Stream, Gone> {
-        let before = |_| Gone::Before;
-        let mut stream = connect(&self.data_dir).await.map_err(before)?;
+        let not_sent = |_| Gone::NotSent;
+        let mut stream = connect(&self.data_dir).await.map_err(not_sent)?;
         let mut line = serde_json::to_vec(request).expect("requests have a JSON form");
         line.push(b'\n');
-        stream.write_all(&line).await.map_err(before)?;
+        stream.write_all(&line).await.map_err(not_sent)?;
         let lines = BufReader::new(stream).lines();
         Ok(Stream { lines, data_dir: self.data_dir.clone(), notify: self.notify })
     }
@@ -165,20 +162,21 @@ impl Stream {
             };
             match line.ok().flatten() {
                 Some(line) if line.is_empty() => {}
-                Some(line) => return serde_json::from_str(&line).map_err(Gone::Strange),
-                None => return Err(Gone::Amid),
+                Some(line) => return serde_json::from_str(&line).map_err(Gone::Unreadable),
+                None => return Err(Gone::Interrupted),
             }
         }
     }
 
     /// The next line from a process that has been silent for a while.
     async fn next_late(&mut self) -> Result<io::Result<Option<String>>, Gone> {
-        let process = holder(&self.data_dir);
+        let process = owner_pid(&self.data_dir);
         (self.notify)(&format!("waiting for process {process}, which runs this log"));
         let waited =
             tokio::time::timeout(silence_timeout().saturating_sub(SOON), self.lines.next_line())
                 .await;
-        waited.map_err(|_| Gone::Silent { process, seconds: silence_timeout().max(SOON).as_secs() })
+        waited
+            .map_err(|_| Gone::TimedOut { process, seconds: silence_timeout().max(SOON).as_secs() })
     }
 }
 

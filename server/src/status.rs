@@ -264,11 +264,29 @@ impl StuckRun {
     }
 }
 
+/// What a limited wait waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitedResource {
+    /// The machine has no room or no descriptors.
+    Machine,
+    /// The agent is missing or not logged in.
+    Agent,
+}
+
+impl std::fmt::Display for LimitedResource {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Machine => "machine",
+            Self::Agent => "agent",
+        })
+    }
+}
+
 /// A wait that `longhaul run` limits in time.
 #[derive(Debug, Clone, Copy)]
 pub struct LimitedWait<'a> {
-    /// What it waits for: `machine` or `agent`.
-    pub of: &'static str,
+    /// What it waits for.
+    pub of: LimitedResource,
     /// The cause.
     pub cause: &'a str,
 }
@@ -358,10 +376,11 @@ impl StatusDocument {
 
     /// The wait that `longhaul run` limits in time, if there is one.
     pub fn limited_wait(&self) -> Option<LimitedWait<'_>> {
-        let machine = self.machine_wait().map(|cause| LimitedWait { of: "machine", cause });
+        let of = LimitedResource::Machine;
+        let machine = self.machine_wait().map(|cause| LimitedWait { of, cause });
         machine.or_else(|| {
             let paused = self.agent_wait()?;
-            Some(LimitedWait { of: "agent", cause: &paused.reason })
+            Some(LimitedWait { of: LimitedResource::Agent, cause: &paused.reason })
         })
     }
 }

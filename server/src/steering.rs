@@ -1,15 +1,16 @@
 //! Delivers orders to runs: finds the runs, validates the order, sends the message.
 
 use super::head::awaited;
+use crate::run_kind::RunKind;
 use futures_util::future::join_all;
 use longhaul_engine::{MessageBody, Payload, RequestedBy, RunId, Status, StoreError, Summary};
-use longhaul_workflows::batch::BatchWorkflow;
-use longhaul_workflows::feature::{Approval, FeatureWorkflow};
-use longhaul_workflows::project::{ProjectWorkflow, signal};
+use longhaul_workflows::feature::Approval;
+use longhaul_workflows::project::{SyncRequest, signal};
 use longhaul_workflows::projection::State;
-use longhaul_workflows::session::{SessionProgress, SessionUsed, SessionWorkflow};
+use longhaul_workflows::session::{SessionProgress, SessionUsed};
 use serde::{Deserialize, Serialize};
 
+use crate::advice;
 use crate::head::RunHead;
 use crate::signals;
 use crate::views::states::Projects;
@@ -44,7 +45,7 @@ impl Service {
         let summary = self.existing(&steer.target).await?;
         let is_for_projects =
             matches!(steer.order, Order::Pause | Order::Resume | Order::Cancel | Order::Terminate);
-        if summary.workflow != BatchWorkflow::NAME || !is_for_projects {
+        if RunKind::of(&summary) != RunKind::Batch || !is_for_projects {
             return self.steer_one(steer, summary).await;
         }
         // No project may begin between the order to the batch and those to its projects.
@@ -74,7 +75,7 @@ impl Service {
     async fn steer_one(&self, steer: &Steer, summary: Summary) -> Result<Delivered, RequestError> {
         let Steer { target, order, request, dry_run } = steer;
         if *order == Order::Resume
-            && summary.workflow == FeatureWorkflow::NAME
+            && RunKind::of(&summary) == RunKind::Feature
             && let Some(delivered) =
                 self.resume_feature(target, &summary, request, *dry_run).await?
         {
@@ -84,7 +85,7 @@ impl Service {
             let standing = self.view().standing(target, &summary, &mut Projects::default()).await?;
             let state = standing.state;
             let again = if state == State::Blocked {
-                format!("; `longhaul resume {target}` tries it again")
+                format!("; {} tries it again", advice::on("resume", target))
             } else if let Some(again) = continues_batch(&summary.labels) {
                 format!("; {again}")
             } else {
@@ -128,17 +129,20 @@ impl Service {
         {
             // A resume behind it would be lost with the run.
             return Err(RequestError::held(format!(
-                "run {run} has an unread request to {end}: `longhaul run` follows it, then \
-                 `longhaul resume {run}` continues the feature"
+                "run {run} has an unread request to {end}: `longhaul run` follows it, then {} \
+                 continues the feature",
+                advice::on("resume", run)
             )));
         }
         match &summary.status {
             Status::Paused(_) => Ok(None),
             Status::Parked(effect) => Err(RequestError::held(format!(
-                "run {run} is parked: {effect}; `longhaul reconcile {run} --happened` or `longhaul reconcile {run} \
-                 --not-happened` settles it"
+                "run {run} is parked: {effect}; {} settles it",
+                advice::reconcile(run)
             ))),
-            status if status.is_terminal() => self.try_again(run, request, dry_run).await.map(Some),
+            status if status.is_terminal() => {
+                self.resume_closed(run, request, dry_run).await.map(Some)
+            }
             _ if self.is_to_pause(run).await? => Ok(None),
             status => {
                 let reason = format!("is {}: there is nothing to resume", status.name());
@@ -172,8 +176,8 @@ impl Service {
         {
             return Ok(Some(reason));
         }
-        let takes = summary.workflow == FeatureWorkflow::NAME
-            || (is_project(summary) && !order.is_answer());
+        let takes =
+            RunKind::of(summary) == RunKind::Feature || (is_project(summary) && !order.is_answer());
         if order.is_for_features() && !takes {
             return Ok(Some(format!(
                 "run {run} is no run of a feature: name a feature or its run"
@@ -206,7 +210,7 @@ impl Service {
         let runs = runs.filter(|(run, summary)| {
             run.is_within(target.as_str())
                 && !summary.status.is_terminal()
-                && (!order.is_for_features() || summary.workflow != SessionWorkflow::NAME)
+                && (!order.is_for_features() || RunKind::of(summary) != RunKind::Session)
         });
         Ok(runs
             .map(|(run, _)| run)
@@ -256,7 +260,8 @@ impl Service {
             return Ok(());
         };
         let payload = Payload::of(&SessionUsed { used: progress.used() });
-        let (name, from) = (SessionUsed::SIGNAL.to_owned(), Some(run.clone()));
+        let name = SessionUsed::SIGNAL.to_owned();
+        let from = Some(run.clone());
         self.deliver(&project, MessageBody::Signal { name, payload, from, request: None }).await?;
         Ok(())
     }
@@ -275,14 +280,16 @@ impl Service {
 }
 
 fn is_project(summary: &Summary) -> bool {
-    summary.workflow == ProjectWorkflow::NAME
+    RunKind::of(summary) == RunKind::Project
 }
 
 /// The message that the workflow of the project needs.
 fn project_signal(order: &Order, request: &RequestedBy) -> Option<(&'static str, Payload)> {
     match order {
         Order::Cancel => Some((signal::HALT, Payload::of(request))),
-        Order::Resume => Some((signal::SYNC, Payload::of(&uuid::Uuid::now_v7().to_string()))),
+        Order::Resume => {
+            Some((signal::SYNC, Payload::of(&SyncRequest::of_all(uuid::Uuid::now_v7()))))
+        }
         _ => None,
     }
 }

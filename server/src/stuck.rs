@@ -1,16 +1,15 @@
 //! The stuck runs of a log, whether a process runs it or not.
 
 use longhaul_engine::{RunId, RunReader, Stop, StoreError, Summary, verify};
-
 use serde::{Deserialize, Serialize};
-
-use crate::status::StuckRun;
 
 use crate::perform::request;
 use crate::request::RequestError;
 use crate::service::Service;
+use crate::status::StuckRun;
 
-/// The stuck runs: those reported by the engine, and those whose replay diverges in this program.
+/// Requests the stuck runs: those that the engine reports, and those whose replay diverges in this
+/// program. Each request replays every open run in full.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StuckRuns {}
 

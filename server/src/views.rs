@@ -24,12 +24,12 @@ use std::path::PathBuf;
 use longhaul_activities::prices::Prices;
 use longhaul_engine::{RunId, RunReader};
 use longhaul_workflows::backlog::Feature;
-use longhaul_workflows::project::ProjectWorkflow;
 use serde::{Deserialize, Serialize};
 
 use crate::owner::Owner;
 use crate::perform::request;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 use crate::service::Service;
 
 pub use crate::request::{Unknown, Unresolved};
@@ -38,8 +38,8 @@ pub use graph::GraphDocument;
 pub use header::Header;
 pub use history::HistoryPage;
 pub use list::{ListDocument, ListRuns};
+pub use names::Name;
 use names::ResolvedName;
-pub use names::{KINDS, Name};
 pub(crate) use names::{LatestRuns, project_and_feature};
 pub use overview::{Overview, OverviewDocument, ProjectLine};
 pub use session::{
@@ -48,6 +48,7 @@ pub use session::{
 };
 pub use tree::TreeDocument;
 pub use usage::UsageDocument;
+use usage::UsageSum;
 pub use why::WhyDocument;
 
 /// Everything about one run.
@@ -99,17 +100,22 @@ request!(Describe, "describe" -> DescribeDocument, |self, service| {
     let view = service.view();
     let run = view.run_of(&self.0).await?;
     let mut document = view.describe(&run).await?;
-    if document.run.workflow != ProjectWorkflow::NAME {
-        // A wrong price list is reported by `longhaul usage`.
-        let prices = Prices::load(service.log.directory()).unwrap_or_default();
-        document.cost.usage = view.used_by(&run, &prices).await?;
+    if document.run.workflow != RunKind::Project {
+        // A wrong price list is reported by `longhaul usage`; here the cost is then unknown.
+        let prices = Prices::load(service.log.directory()).ok();
+        let usage = view.used_by(&run, prices.as_ref().unwrap_or(&Prices::default())).await?;
+        let with_cost = |usage: UsageSum| UsageSum {
+            cost_usd: usage.cost_usd.filter(|_| prices.is_some()),
+            ..usage
+        };
+        document.cost.usage = usage.map(with_cost);
     }
     Ok(document)
 });
 request!(history::ShowHistory, "history" -> HistoryPage, |self, service| {
     let view = service.view();
     let run = view.run_of(&self.name).await?;
-    view.history(&run, &self).await?.map_err(RequestError::refused)
+    view.history(&run, &self).await
 });
 request!(Tree, "tree" -> TreeDocument, |self, service| {
     let view = service.view();

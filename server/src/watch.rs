@@ -47,10 +47,10 @@ impl<R: Request> Watch<R> {
         };
         match response {
             Response::Done(encoded) => {
-                Ok(Some(serde_json::from_str(encoded.get()).map_err(Gone::Strange)?))
+                Ok(Some(serde_json::from_str(encoded.get()).map_err(Gone::Unreadable)?))
             }
             Response::Error(error) => Err(Error::Request(error)),
-            Response::Closing => Err(Gone::Before.into()),
+            Response::Closing => Err(Gone::NotSent.into()),
             Response::End => Ok(None),
         }
     }

@@ -107,7 +107,7 @@ impl Archive for SledStore {
         else {
             return Ok(0);
         };
-        let kept = key::number_of(last).unwrap_or_default();
+        let kept = key::required_number_of(last)?;
         let mut encoder = Encoder::default();
         let (mut batch, answer) = WriteBatch::empty(run.clone());
         batch.precondition = Precondition::IsOverAt(kept + 1);

@@ -5,9 +5,10 @@
 //! {"run":"shop/login/1","events":2,"mail":1,"published":1,"pruned":null,"blake3":"…"}
 //! {"position":0,…}
 //! {"position":1,…}
-//!
-//! {"seq":4294967297,"at":"2026-01-01T00:00:03.000000Z","body":{"Signal":{"name":"go","payload":1}}}
-//! {"name":"plan","value":{…}} {"end":true,"runs":1,"blake3":"…"} ```
+//! {"seq":4294967297,"at":"2026-01-01T00:00:03.000000Z","body":{"Signal":{"name":"go",…}}}
+//! {"name":"plan","value":{…}}
+//! {"end":true,"runs":1,"blake3":"…"}
+//! ```
 //!
 //! - The first line gives the schema. That of a backup also identifies the log state:
 //!   `"backup":{"epoch":3,"at":"…"}`, the epoch of the owner that made it, and the time.

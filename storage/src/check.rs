@@ -88,7 +88,7 @@ enum Remedy {
     Deliver(Delivery),
     /// Move records of a run into a file.
     MoveRecords(RunId, Vec<(IVec, IVec)>),
-    /// Move a record whose key names no run into a file.
+    /// Move a record whose key names no run, or has no number, into a file.
     MoveStray((IVec, IVec)),
     /// Rewrite the log from its readable part, while no process has it open.
     Rewrite,
@@ -96,9 +96,12 @@ enum Remedy {
 
 impl Finding {
     fn to_damage(&self, repaired: bool) -> Damage {
-        let (record, what, repair) =
-            (self.record.clone(), self.what.clone(), self.remedy.words().into());
-        Damage { record, what, repair, repaired }
+        Damage {
+            record: self.record.clone(),
+            what: self.what.clone(),
+            repair: self.remedy.words().into(),
+            repaired,
+        }
     }
 }
 

@@ -85,14 +85,14 @@ pub(crate) struct Decoder<'a>(pub(crate) Source<'a>);
 
 impl Decoder<'_> {
     pub(crate) fn event(self, key: &[u8], value: &[u8]) -> Result<Event, ReadError> {
-        let position = key::number_of(key).unwrap_or_default();
+        let position = key::required_number_of(key)?;
         self.record(key, value, |event: v1::Event<Stored>| {
             event.decode(position, &mut |stored| self.payload(stored))
         })
     }
 
     pub(crate) fn message(self, key: &[u8], value: &[u8]) -> Result<Message, ReadError> {
-        let seq = key::number_of(key).unwrap_or_default();
+        let seq = key::required_number_of(key)?;
         self.record(key, value, |v1::Mail { at, body }: v1::Mail<Stored>| {
             Ok(Message { seq, at: at.0, body: body.decode(&mut |stored| self.payload(stored))? })
         })

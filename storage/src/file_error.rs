@@ -54,13 +54,14 @@ impl Schema {
 #[non_exhaustive]
 pub enum FileError {
     /// The file could not be read or written.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] std::io::Error),
     /// A run cannot be written: a payload is not JSON, or its history has gaps.
     #[error("{0}")]
     Unwritable(String),
     /// The first line belongs to another kind of file.
-    #[error("line 1: not a `{}` file: {found}; such a file begins with {{\"schema\":\"{expected}\"}}", .expected.family)]
+    #[error("line 1: not a `{}` file: {found}; such a file begins with \
+        {{\"schema\":\"{expected}\"}}", .expected.family)]
     OtherFile {
         /// The expected schema.
         expected: Schema,
@@ -84,7 +85,8 @@ pub enum FileError {
     },
     /// The file ends before its last line.
     #[error(
-        "line {line}: the file ends without its footer: it is truncated; get it again from its source"
+        "line {line}: the file ends without its footer: it is truncated; get it again from its \
+         source"
     )]
     CutOff {
         /// The line after which it ends.

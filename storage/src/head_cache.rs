@@ -69,8 +69,7 @@ impl HeadCache {
         if let Some(known) = self.known.get(run) {
             return Ok(known.head.end);
         }
-        let last = last(&self.tree, run)?;
-        Ok(last.map_or(0, |(key, _)| end_after(&key)))
+        Ok(last(&self.tree, run)?.map_or(0, |last| last.position + 1))
     }
 
     /// Sets the head of a run after an accepted commit.
@@ -111,12 +110,11 @@ fn look_up(tree: &sled::Tree, run: &RunId, blobs: &BlobStore) -> Result<RunHead,
     if is_unknown(tree, run).map_err(|error| unreadable(&error))? {
         return Ok(RunHead { end: 0, terminal: false });
     }
-    let Some((last_key, last_event)) = last(tree, run)? else {
+    let Some(last) = last(tree, run)? else {
         return Ok(RunHead { end: 0, terminal: false });
     };
-    let end = end_after(&last_key);
-    let terminal = is_over(tree, run, blobs, (&last_key, &last_event))?;
-    Ok(RunHead { end, terminal })
+    let terminal = is_over(tree, run, blobs, &last.entry)?;
+    Ok(RunHead { end: last.position + 1, terminal })
 }
 
 /// Two point reads, because a range scan is slow: most runs looked up are about to be created.
@@ -124,14 +122,21 @@ fn is_unknown(tree: &sled::Tree, run: &RunId) -> sled::Result<bool> {
     Ok(!tree.contains_key(key::summary(run))? && !tree.contains_key(key::event(run, 0))?)
 }
 
-fn last(tree: &sled::Tree, run: &RunId) -> Result<Option<Entry>, StoreError> {
-    let last = tree.range(key::event(run, 0)..=key::event(run, u64::MAX)).next_back();
-    last.transpose().map_err(|error| unreadable(&error))
+/// The last event of a run, as stored.
+struct LastEvent {
+    position: Position,
+    entry: Entry,
 }
 
-/// The position after the event of a key.
-pub(crate) fn end_after(key: &[u8]) -> Position {
-    key::number_of(key).map_or(0, |position| position + 1)
+/// A key without a number is no event: the check reports it.
+fn last(tree: &sled::Tree, run: &RunId) -> Result<Option<LastEvent>, StoreError> {
+    for entry in tree.range(key::event(run, 0)..=key::event(run, u64::MAX)).rev() {
+        let entry = entry.map_err(|error| unreadable(&error))?;
+        if let Some(position) = key::number_of(&entry.0) {
+            return Ok(Some(LastEvent { position, entry }));
+        }
+    }
+    Ok(None)
 }
 
 /// From the summary, or if that is missing or damaged, from the last event.
@@ -139,7 +144,7 @@ fn is_over(
     tree: &sled::Tree,
     run: &RunId,
     blobs: &BlobStore,
-    last: (&[u8], &[u8]),
+    (key, value): &Entry,
 ) -> Result<bool, StoreError> {
     let decoder = Decoder(Source::Store(blobs));
     let summary_key = key::summary(run);
@@ -152,6 +157,6 @@ fn is_over(
         }
     }
     let event =
-        decoder.event(last.0, last.1).map_err(|error| error.in_record(|| key::describe(last.0)))?;
+        decoder.event(key, value).map_err(|error| error.in_record(|| key::describe(key)))?;
     Ok(event.kind.outcome().is_some())
 }

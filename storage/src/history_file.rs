@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! {"schema":"longhaul.history/1","run":"shop/login/1","events":2}
-//!
-//! {"position":0,"at":"2026-01-01T00:00:00.000000Z","kind":"RunStarted","workflow":"feature","input":{…},"parent":null,…}
+//! {"position":0,"at":"2026-01-01T00:00:00.000000Z","kind":"RunStarted","workflow":"feature",…}
 //! {"position":1,"at":"2026-01-01T00:00:02.000000Z","kind":"RunCompleted","output":{…}}
-//! {"end":true,"blake3":"…"} ```
+//! {"end":true,"blake3":"…"}
+//! ```
 //!
 //! - The first line gives the schema, the run, and the number of events that follow.
 //! - Each further line is an event: its `position` (from 0, without gaps), the time of its

@@ -2,6 +2,8 @@
 
 use longhaul_engine::{MessageSeq, Position, RunId};
 
+use crate::error::ReadError;
+
 /// Events: run, position.
 pub(crate) const EVENT: u8 = b'e';
 /// Messages: run, seq.
@@ -24,6 +26,9 @@ pub(crate) const PRUNED: &[u8] = b"@pruned";
 /// The longest name of a published value, in bytes; keys must stay small (see
 /// [`crate::record::INLINE_BODY`]).
 pub(crate) const LONGEST_NAME: usize = 512;
+
+/// The defect of an event or a message whose key has no number.
+pub(crate) const NO_NUMBER: &str = "its key has no number";
 
 /// Terminates a run id; smaller than every byte of an id, so that keys sort as ids do.
 const END: u8 = 0;
@@ -71,8 +76,8 @@ pub(crate) fn closed(epoch: u64) -> Vec<u8> {
     [CLOSED, &epoch.to_be_bytes()].concat()
 }
 
-/// The first message number of an owner. No owner assigns 2^32 of them, so those of two owners never
-/// collide.
+/// The first message number of an owner. No owner assigns 2^32 of them, so those of two owners
+/// never collide.
 pub(crate) fn first_seq_of(epoch: u64) -> MessageSeq {
     epoch << 32
 }
@@ -87,9 +92,15 @@ pub(crate) fn epoch_of(seq: MessageSeq) -> u64 {
     seq >> 32
 }
 
-/// The number at the end of a key.
+/// The number of a key: the eight bytes after the end of its id. A key of another length has none.
 pub(crate) fn number_of(key: &[u8]) -> Option<u64> {
-    key.last_chunk().map(|bytes| u64::from_be_bytes(*bytes))
+    let end = key.iter().position(|byte| *byte == END)?;
+    key.get(end + 1..)?.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// The number of a key that must have one.
+pub(crate) fn required_number_of(key: &[u8]) -> Result<u64, ReadError> {
+    number_of(key).ok_or_else(|| ReadError::Damaged(NO_NUMBER.into()).named(|| describe(key)))
 }
 
 /// The run that a key belongs to.
@@ -101,12 +112,11 @@ pub(crate) fn run_of(key: &[u8]) -> Option<RunId> {
 /// A key as text for people.
 pub(crate) fn describe(key: &[u8]) -> String {
     let run = run_of(key).map_or_else(|| "?".to_owned(), |run| run.to_string());
-    let number = number_of(key).unwrap_or_default();
-    match key.first() {
-        Some(&EVENT) => format!("event {number} of run {run}"),
-        Some(&MESSAGE) => format!("message {number} of run {run}"),
-        Some(&SUMMARY) => format!("summary of run {run}"),
-        Some(&PUBLISHED) => {
+    match (key.first(), number_of(key)) {
+        (Some(&EVENT), Some(number)) => format!("event {number} of run {run}"),
+        (Some(&MESSAGE), Some(number)) => format!("message {number} of run {run}"),
+        (Some(&SUMMARY), _) => format!("summary of run {run}"),
+        (Some(&PUBLISHED), _) => {
             let name = key.splitn(2, |byte| *byte == END).nth(1).unwrap_or_default();
             format!("published value `{}` of run {run}", String::from_utf8_lossy(name))
         }
@@ -137,5 +147,20 @@ mod tests {
         assert_eq!(describe(&event(&run, 7)), "event 7 of run project/a");
         assert_eq!(describe(&published(&run, "plan")), "published value `plan` of run project/a");
         assert_eq!(describe(&summary(&run)), "summary of run project/a");
+        assert_eq!(describe(b"ea\0x"), r"`ea\x00x`");
+    }
+
+    #[test]
+    fn only_eight_bytes_after_the_id_are_a_number() {
+        let run = RunId::new("a-long-run").unwrap();
+        assert_eq!(number_of(&event(&run, 0)), Some(0));
+        assert_eq!(number_of(&event(&run, u64::MAX)), Some(u64::MAX));
+        assert_eq!(number_of(&owner(7)), Some(7));
+        let mut key = event(&run, 7);
+        key.push(0);
+        assert_eq!(number_of(&key), None);
+        for key in [&b"ea-long-run\0"[..], b"ea-long-run\0\0\0\x07", b"ea-long-run", b"e", b""] {
+            assert_eq!(number_of(key), None, "{}", key.escape_ascii());
+        }
     }
 }

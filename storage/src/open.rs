@@ -101,8 +101,8 @@ fn check_format(db: &sled::Db, directory: &Path) -> Result<(), StoreError> {
         .map_err(|error| error.in_record(|| format!("format of the log in {directory}")))?;
     if format.version > KEYSPACE {
         return Err(StoreError::Unusable(format!(
-            "the log in {directory} has format {}, this longhaul knows formats up to {KEYSPACE}; use the newer longhaul \
-             that wrote it, or another data directory",
+            "the log in {directory} has format {}, this longhaul knows formats up to {KEYSPACE}; \
+             use the newer longhaul that wrote it, or another data directory",
             format.version
         )));
     }
@@ -111,13 +111,13 @@ fn check_format(db: &sled::Db, directory: &Path) -> Result<(), StoreError> {
 
 /// The epoch of the last owner; zero if there was none.
 fn last_epoch(db: &sled::Db) -> Result<u64, StoreError> {
-    let last = db
-        .scan_prefix(key::OWNER)
-        .keys()
-        .next_back()
-        .transpose()
-        .map_err(|error| unreadable(&error))?;
-    Ok(last.and_then(|key| key::number_of(&key)).unwrap_or(0))
+    for key in db.scan_prefix(key::OWNER).keys().rev() {
+        let key = key.map_err(|error| unreadable(&error))?;
+        if let Some(epoch) = key::number_of(&key) {
+            return Ok(epoch);
+        }
+    }
+    Ok(0)
 }
 
 /// Records this process as the owner. The caller makes it durable.

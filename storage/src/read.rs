@@ -50,6 +50,7 @@ impl Reader {
             }
             let wanted = key::event(run, expected);
             if *key != *wanted {
+                key::required_number_of(&key)?;
                 let missing = ReadError::Damaged("it is missing, but later ones exist".into());
                 return Err(missing.named(|| key::describe(&wanted)));
             }

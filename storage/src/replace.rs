@@ -7,7 +7,7 @@ use longhaul_engine::StoreError;
 
 use crate::directory::{new_log, open_sled, until_released};
 use crate::error::{catch_sled_panic, io, unreadable};
-use crate::space::{RESERVE, probe_of};
+use crate::space::{RESERVE, free_bytes, probe_of};
 use crate::{files, key, shutdown_marker};
 
 /// A log that is being written.
@@ -117,7 +117,7 @@ fn prepare_copy(directory: &Path, db: &sled::Db) -> Result<(), StoreError> {
         let (key, value) = entry.map_err(unreadable)?;
         bytes += (key.len() + value.len()) as u64;
     }
-    let free = probe_of(directory)().map_err(StoreError::Full)?;
+    let free = free_bytes(&probe_of(directory))?;
     let needed = bytes * OVERHEAD + RESERVE;
     if free < needed {
         let free = free >> 20;

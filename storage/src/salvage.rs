@@ -66,7 +66,8 @@ fn read(path: PathBuf) -> Result<(Content, Vec<u64>), StoreError> {
         return Ok((Content::default(), Vec::new()));
     }
     let mut file = SledFile::open(path)?;
-    let (mut order, mut places) = (Vec::new(), Vec::new());
+    let mut order = Vec::new();
+    let mut places = Vec::new();
     for start in file.starts() {
         match file.segment(start)? {
             Ok(segment) => order.push((segment.number(), start)),

@@ -254,7 +254,8 @@ impl RunReader for SledStore {
         run: &RunId,
         key: &str,
     ) -> Result<BTreeMap<String, Payload>, StoreError> {
-        let (run, key) = (run.clone(), key.to_owned());
+        let run = run.clone();
+        let key = key.to_owned();
         self.read_with(move |reader, effort| reader.published(&run, Some(&key), effort)).await
     }
 }

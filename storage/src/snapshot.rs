@@ -111,9 +111,12 @@ pub(crate) fn take(shared: &Shared, scope: &Scope) -> Snapshot {
     snapshot
 }
 
-/// Adds a record to its run; returns a record without a run.
+/// Adds a record to its run; returns a record without a run, or without the number of its kind.
 pub(crate) fn add(runs: &mut BTreeMap<RunId, Records>, kind: u8, entry: Entry) -> Option<Entry> {
     let Some(run) = key::run_of(&entry.0) else { return Some(entry) };
+    if [key::EVENT, key::MESSAGE].contains(&kind) && key::number_of(&entry.0).is_none() {
+        return Some(entry);
+    }
     let records = runs.entry(run).or_default();
     match kind {
         key::EVENT => records.events.push(entry),

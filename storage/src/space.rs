@@ -1,5 +1,6 @@
 //! Refuses writes before the disk is full, because a write that fails halfway poisons the log.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,15 +18,20 @@ const INTERVAL: Duration = Duration::from_millis(50);
 const LARGE: usize = 1024 * 1024;
 
 /// The source of the number of free bytes.
-pub type Probe = Arc<dyn Fn() -> Result<u64, String> + Send + Sync>;
+pub type Probe = Arc<dyn Fn() -> io::Result<u64> + Send + Sync>;
 
 /// The free bytes of the file system of a path.
 pub(crate) fn probe_of(path: &Path) -> Probe {
     let path = path.to_owned();
     Arc::new(move || {
-        let answer = nix::sys::statvfs::statvfs(&path).map_err(|error| error.to_string())?;
+        let answer = nix::sys::statvfs::statvfs(&path)?;
         Ok(answer.blocks_available().saturating_mul(answer.fragment_size()))
     })
+}
+
+/// The free bytes. A disk that cannot be measured counts as full.
+pub(crate) fn free_bytes(probe: &Probe) -> Result<u64, StoreError> {
+    probe().map_err(|error| StoreError::Full(format!("the free space cannot be measured: {error}")))
 }
 
 /// Tracks the free space for all writers.
@@ -54,7 +60,7 @@ impl Watch {
         });
         let (measured, free) = match known {
             Some(known) => known,
-            None => (Instant::now(), (self.probe)().map_err(StoreError::Full)?),
+            None => (Instant::now(), free_bytes(&self.probe)?),
         };
         *last = Some((measured, free.saturating_sub(bytes as u64)));
         if free >= needed {

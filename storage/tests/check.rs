@@ -207,6 +207,41 @@ async fn a_record_of_no_run_is_moved_aside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_record_without_a_number_is_moved_aside_and_its_run_is_kept() {
+    // The last eight bytes of such a key are no position.
+    let change = |db: &sled::Db| {
+        for key in [&b"ehurt\0x"[..], b"egood\0\0\0\0\0\0\0\0\x04\x04", b"mhurt\0seventh"] {
+            db.insert(key, b"any value").unwrap();
+        }
+    };
+    let expected = [
+        r"`egood\x00\x00\x00\x00\x00\x00\x00\x00\x04\x04`: its key has no number",
+        r"`ehurt\x00x`: its key has no number",
+        r"`mhurt\x00seventh`: its key has no number",
+    ];
+    let directory = check(change, &expected, true).await;
+    let store = SledStore::open(directory.path()).unwrap();
+    for id in ["good", "hurt"] {
+        let events = store.read(&run(id), 0).await.unwrap();
+        assert_eq!(events.iter().map(|event| event.position).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    }
+    assert_eq!(store.mailbox(&run("hurt")).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_without_a_number_has_no_invented_position() {
+    let directory = tempfile::tempdir().unwrap();
+    sample(directory.path()).await;
+    tamper(directory.path(), |db| drop(db.insert(b"ehurt\0x", b"any value").unwrap()));
+    let store = SledStore::open(directory.path()).unwrap();
+    let next = |position| append("hurt", position, &Payload::of(&position));
+    store.commit(next(0)).await.unwrap_err();
+    store.commit(next(5)).await.unwrap();
+    let refused = store.read(&run("hurt"), 0).await.unwrap_err();
+    assert_eq!(refused.to_string(), r"damaged record `ehurt\x00x`: its key has no number");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn blobs_are_looked_at_too() {
     let directory = tempfile::tempdir().unwrap();
     sample(directory.path()).await;

@@ -12,6 +12,8 @@ use longhaul_engine::{
     Options, Parts, Payload, Policy, Probe, RunId, Stop, SystemClock, Workflow, Workflows,
 };
 use longhaul_engine::{Clock, EventLog, StoreError};
+use longhaul_workflows::backlog::FeatureId;
+use longhaul_workflows::project::{BlockRequest, SyncRequest};
 
 use crate::wait::PATIENCE;
 
@@ -203,6 +205,17 @@ pub fn new_run(run: &str, workflow: &str, input: &str) -> NewRun {
         input: Payload::of(input),
         labels: BTreeMap::new(),
     }
+}
+
+/// The content of a signal that asks a project to read its list.
+pub fn sync(id: &str) -> Payload {
+    Payload::of(&SyncRequest::of_all(id))
+}
+
+/// The content of a signal that asks a project to block a feature.
+pub fn block(feature: &str, reason: &str) -> Payload {
+    let feature = FeatureId::new(feature).expect("a valid id");
+    Payload::of(&BlockRequest { feature, reason: reason.into() })
 }
 
 /// Waits until something holds, at most ten seconds.

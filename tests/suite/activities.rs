@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use longhaul_engine::{
     Attempt, Clock, ContextExt, Engine, EventKind, Failure, Handlers, MessageBody, Options,
-    Outcome, Payload, Probe, RequestedBy, RunReader, Status, Stop, Workflows,
+    Outcome, Payload, Probe, RequestedBy, RunReader, Status, Stop, Workflows, verify,
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
@@ -426,6 +426,31 @@ async fn cancellation_reaches_the_handler_then_the_workflow_tidies_up() {
     };
     assert_eq!(*recorded, request, "who asked, and why, is in the history");
     assert_eq!(world.memory.published(&id("r")).await.unwrap()["tidied"], Payload::of("tidy"));
+    world.engine.stop().await;
+}
+
+#[tokio::test]
+async fn a_call_that_fails_for_good_while_it_is_cancelled_is_cancelled_also_on_replay() {
+    let started = Arc::new(Notify::new());
+    let begun = Arc::clone(&started);
+    let failing = Hands::<Deed>::new(&Counts::default(), move |_, attempt| {
+        begun.notify_one();
+        async move {
+            attempt.cancelled().await;
+            Err(Failure::terminal("too late"))
+        }
+    });
+    let steps = Hands::<Step>::new(&Counts::default(), |input, _| async move { Ok(input) });
+    let handlers = Handlers::new().with::<Deed>(failing).with::<Step>(steps);
+    let world = world(MemoryStore::new(), handlers).await;
+    world.start("r", "deed").await;
+    started.notified().await;
+    world.engine.deliver(&id("r"), MessageBody::Cancel(RequestedBy::default())).await.unwrap();
+    assert_eq!(world.result("r").await, "Cancelled");
+    let history = world.memory.read(&id("r"), 0).await.unwrap();
+    assert!(matches!(history[2].kind, EventKind::ActivityFailed { retry_at: None, .. }));
+    assert!(matches!(history[3].kind, EventKind::CancelDelivered { .. }));
+    assert_eq!(verify(&workflows(), &id("r"), &history).unwrap(), None);
     world.engine.stop().await;
 }
 

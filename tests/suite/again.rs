@@ -216,7 +216,7 @@ fn a_running_longhaul_forks_for_others() {
     world.call(&["fork", &first, "--from", "start", "--note", "finish it"]).exits(0);
     until("it passes", || world.line("shell")["passes"] == true);
     world.call(&["resume", &world.id("shell", 2)]).exits(2).says("passes");
-    world.call(&["resume", &first]).exits(2).says("came after it");
+    world.call(&["resume", &first]).exits(2).says("is superseded by");
     world
         .call(&["resume", &world.id("parser", 1), "--reason", "again"])
         .exits(0)

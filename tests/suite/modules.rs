@@ -38,7 +38,7 @@ struct Module {
 #[derive(Debug, Default)]
 struct Crate(BTreeMap<Names, Module>);
 
-fn is_test(attributes: &[Attribute]) -> bool {
+pub(crate) fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
         _ => false,

@@ -28,7 +28,9 @@ use longhaul_tests::witness::Witness;
 use longhaul_workflows::contracts::{
     LoadBacklog, Precheck, ProjectRef, RunChecks, RunSession, RunSetup,
 };
-use longhaul_workflows::project::{Phase, ProjectInput, ProjectSummary, ProjectWorkflow, signal};
+use longhaul_workflows::project::{
+    Phase, ProjectInput, ProjectSummary, ProjectWorkflow, SyncRequest, signal,
+};
 use serde_json::Value;
 
 /// Two features at once, one after them; a gate that fails, a full context, a list that was
@@ -198,7 +200,7 @@ async fn come_to_rest(
     let input = Payload::of(&ProjectInput { project, memory: None });
     let workflow = ProjectWorkflow::NAME.into();
     engine.start(NewRun { run: id("p"), workflow, input, labels: BTreeMap::new() }).await?;
-    engine.signal(&id("p"), signal::SYNC, Payload::of(sync)).await?;
+    engine.signal(&id("p"), signal::SYNC, Payload::of(&SyncRequest::of_all(sync))).await?;
     while !is_at_rest(store, sync).await? {
         let stuck = engine.stuck();
         ensure!(stuck.is_empty(), "stuck: {stuck:?}");

@@ -31,7 +31,7 @@ fn is_complete(screen: &[String], ids: &[String; 2]) -> bool {
     let sessions = ["  parser", "  table"].map(|session| row_of(screen, session));
     let projects = [&ids[0], &ids[1]].map(|id| row_of(screen, &format!("{id} ")));
     let [Some(parser), Some(table)] = sessions else { return false };
-    let total = row_of(screen, "0/2 projects, 0/4 done, 2 running, 0 blocked, 2 waiting");
+    let total = row_of(screen, "0/2 projects, 0/4 passed, 2 running, 0 blocked, 2 waiting");
     projects == [Some(parser - 1), Some(table - 1)]
         && total.is_some_and(|total| total > parser.max(table))
         && [parser, table].iter().all(|row| screen[*row].contains("step 1 of 1"))
@@ -97,7 +97,7 @@ fn watch_shows_a_running_log_and_one_at_rest() {
     run.exits(0);
     // The log is at rest, and not kept from other commands.
     terminal.until_screen("the end", shows("no process runs it"));
-    terminal.until_screen("all features", shows("2/2 done"));
+    terminal.until_screen("all features", shows("2/2 passed"));
     world.call("list").exits(0);
     terminal.press("jw");
     terminal.until_screen("the reason", shows("It is done: its gates passed"));

@@ -1,5 +1,6 @@
 //! The contracts of all activities, through which workflow code reaches the world. Their handlers
 //! are in `activities`.
+//!
 //! The name of a contract is in every history that used it, so from the first release on it is
 //! never reused.
 

@@ -6,6 +6,7 @@
 //! of the log.
 
 mod approval;
+mod block;
 mod claim;
 mod edited;
 mod hosted;
@@ -32,10 +33,10 @@ use crate::finding::Finding;
 
 pub use crate::note::Note;
 pub use approval::{Approval, Awaited};
+pub use block::{Attempts, BlockReason, BrokenBase, FeatureBlock, GivenUp};
 pub use edited::Edited;
 pub use messages::{
-    BrokenBase, MergeLease, MergeRequest, SessionEnded, SessionPermit, SessionRequest,
-    SessionResult,
+    MergeLease, MergeRequest, SessionEnded, SessionPermit, SessionRequest, SessionResult,
 };
 pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
 pub use run_id::{FeatureRunId, feature_run};
@@ -65,7 +66,9 @@ impl Workflow for FeatureWorkflow {
         let mut work = Work::new(input);
         let outcome = match feature(context, &mut work).await {
             // A step of Longhaul failed, not the work: the next `sync` tries again.
-            Err(Stop::Failed(failure)) => work.unready(failure.message),
+            Err(Stop::Failed(failure)) => {
+                work.blocked(BlockReason::Step { message: failure.message })
+            }
             other => other?,
         };
         Ok(Ending::Complete(Payload::of(&outcome)))
@@ -105,7 +108,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
     if !worktree.has_work
         && let Some(unready) = notice::unready(context, work).await?
     {
-        return Ok(unready);
+        return Ok(work.blocked(unready));
     }
 
     // Unlanded work of an earlier run is checked before an agent is paid to do it again.
@@ -119,7 +122,7 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
             None => match session_cycle::run(context, work).await? {
                 CycleEnd::Passed(commit) => commit,
                 CycleEnd::Again => continue,
-                CycleEnd::GivenUp(reason) => return Ok(work.given_up(reason)),
+                CycleEnd::GivenUp(reason) => return Ok(work.blocked(reason)),
                 CycleEnd::Landed(landing) => return Ok(work.passed(landing)),
             },
         };

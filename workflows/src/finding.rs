@@ -165,11 +165,11 @@ impl fmt::Display for Finding {
                 )
             }
             Self::LeftOut { session, file } => {
-                write!(formatter, "{file}, too much for a commit: it was left out")?;
+                write!(formatter, "{file} is too large for a commit and was left out")?;
                 session.map_or(Ok(()), |session| write!(formatter, " after session {session}"))
             }
             Self::TreeLeft { reason } => {
-                write!(formatter, "it has landed, but what it worked in is left over: {reason}")
+                write!(formatter, "it has landed, but its work tree could not be removed: {reason}")
             }
             Self::PutBack { check, files } => write!(
                 formatter,
@@ -224,6 +224,22 @@ fn named(features: &[FeatureId]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "was" } else { "were" })
 }
 
+/// Published under [`Skipped::KEY`]: the last ignored signal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skipped {
+    /// The name of the signal.
+    pub signal: String,
+    /// The run that sent it; `None`: a person or a program.
+    pub from: Option<RunId>,
+    /// The reason.
+    pub reason: String,
+}
+
+impl Skipped {
+    /// The key under which it is published.
+    pub const KEY: &'static str = "skipped_signal";
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,20 +260,4 @@ mod tests {
         assert_eq!(findings.iter().count(), KEPT + 1);
         assert_eq!(findings.iter().next(), Some(&other));
     }
-}
-
-/// Published under [`Skipped::KEY`]: the last ignored signal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
-    /// The name of the signal.
-    pub signal: String,
-    /// The run that sent it; `None`: a person or a program.
-    pub from: Option<RunId>,
-    /// The reason.
-    pub reason: String,
-}
-
-impl Skipped {
-    /// The key under which it is published.
-    pub const KEY: &'static str = "skipped_signal";
 }

@@ -2,6 +2,7 @@
 //! [`activity`].
 
 mod activity;
+mod block;
 mod wait;
 
 use longhaul_engine::event::{Cause, Message};
@@ -247,7 +248,7 @@ fn detail(kind: &EventKind) -> String {
             _ => published(key, value),
         },
         EventKind::CancelDelivered { request, .. } => format!("cancelled{}", by(request)),
-        other => other.name().replace('_', " "),
+        other => other.name().to_owned(),
     }
 }
 
@@ -261,8 +262,7 @@ fn published(key: &str, value: &Payload) -> String {
     if let Some(feature) = key.strip_prefix(FeatureView::PREFIX)
         && let Ok(view) = value.read::<FeatureView>()
     {
-        let status = serde_json::to_value(view.status).unwrap_or_default();
-        return format!("{feature}: {}", status.as_str().unwrap_or_default().replace('_', " "));
+        return format!("{feature}: {}", view.status);
     }
     format!("set {}: {}", key.replace('_', " "), value.preview(PREVIEW))
 }
@@ -296,8 +296,9 @@ fn completed(output: &Payload) -> Entry {
                 .on(&commit)
                 .completes("feature")
         }
-        Ok(FeatureOutcome::Blocked { output, .. }) => {
-            Entry::new(Kind::FeatureBlocked, text).details(&[&text::last_lines(&output)])
+        Ok(FeatureOutcome::Blocked { block, .. }) => {
+            let output = text::last_lines(block.output());
+            Entry::new(Kind::FeatureBlocked, text).details(&[&output])
         }
         Err(_) => Entry::new(Kind::Detail, text),
     }
@@ -312,7 +313,7 @@ fn outcome(output: &Payload) -> String {
         Ok(FeatureOutcome::Passed { commit, waits_on_next: Some(reason), .. }) => {
             format!("passed, as {}; waits on longhaul/next: {reason}", short(&commit))
         }
-        Ok(FeatureOutcome::Blocked { reason, .. }) => format!("blocked: {reason}"),
+        Ok(FeatureOutcome::Blocked { block, .. }) => format!("blocked: {block}"),
         Err(_) => match output.read::<SessionReport>() {
             Ok(report) => report.ending.text().to_owned(),
             Err(_) => format!("completed: {}", output.preview(PREVIEW)),
@@ -372,7 +373,7 @@ fn known_signal(name: &str, payload: &Payload) -> Option<String> {
                 )
             }
             SessionPermit::Rebase => "start from the target as it is now".into(),
-            SessionPermit::Refused { reason, .. } => format!("no session: {reason}"),
+            SessionPermit::Refused { reason } => format!("no session: {reason}"),
         },
         SessionEnded::SIGNAL => match payload.read::<SessionEnded>().ok()?.result {
             SessionResult::Worked { .. } => "the session is over".into(),

@@ -38,14 +38,14 @@ pub use back::Forked;
 pub use breaker::SessionsPaused;
 pub use list::changes_the_work;
 use order::{AfterSync, Order};
-pub use order::{HeldRuns, SyncRequest};
+pub use order::{BlockRequest, HeldRuns, SyncRequest};
 pub use published::ProjectView;
 use record::PendingSend;
 pub use recover::FeatureRuns;
 use state::ProjectRun;
 pub use state::{NO_CHECK, ProjectInput};
 pub use view::{BacklogView, FeatureView, Phase, ProjectSummary, Rollback, RollbackView};
-pub use wait_reason::{GivenUp, WaitReason};
+pub use wait_reason::WaitReason;
 
 /// The workflow `project`: one everlasting run for each project.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +109,7 @@ impl Workflow for ProjectWorkflow {
 }
 
 impl ProjectRun {
-    /// Sends pending messages, starts features, and grants merge lease.
+    /// Sends pending messages, starts features, and grants the merge lease.
     async fn dispatch(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
         for outgoing in std::mem::take(&mut self.outbox) {
             match outgoing {
@@ -205,7 +205,9 @@ impl ProjectRun {
             Order::Moved(root) => self.project.root = root,
             Order::Override(overrides) => self.overrides = *overrides,
             Order::Label(labels) => self.labels = labels,
-            Order::Block(feature, reason) => self.block_on_request(&feature, reason),
+            Order::Block(BlockRequest { feature, reason }) => {
+                self.block_on_request(&feature, reason);
+            }
             Order::Unblock(feature) => self.unblock(&feature),
             Order::CalledDone(feature) => self.note_called_done(&feature),
             Order::Fork(forked) => self.take_fork(&forked),

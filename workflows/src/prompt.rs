@@ -141,8 +141,8 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     if let Some(behind) = &feedback.behind {
         let _ = writeln!(
             text,
-            "The target has moved, and this work conflicts with it in {}. Run `git merge {}` first, resolve the \
-             conflicts and commit: the landed work may fix the failure.\n",
+            "The target has moved, and this work conflicts with it in {}. Run `git merge {}` first, \
+             resolve the conflicts and commit: the landed work may fix the failure.\n",
             behind.files.join(", "),
             behind.tip
         );
@@ -208,8 +208,8 @@ pub fn summary(problem: &Problem) -> String {
         }
         Problem::Conflict { files, .. } => format!("In conflict: {}.", files.join(", ")),
         Problem::SessionFailed { reason, output_tail } => match last_words(output_tail) {
-            words if words.is_empty() => format!("It ended so: {reason}."),
-            words => format!("It ended so: {reason}. Its last words: {words}"),
+            words if words.is_empty() => format!("It ended: {reason}."),
+            words => format!("It ended: {reason}. Its last words: {words}"),
         },
         Problem::Denied { by, why } => {
             format!("The checks passed, but {by} does not want it merged: {}", why.trim())
@@ -227,17 +227,18 @@ pub(crate) fn problem_text(problem: &Problem) -> String {
             failed_check(evidence)
         ),
         Problem::CheckFailed { evidence, merged_with: Some(tip) } => format!(
-            "It passed here, but not merged with what others have finished since. Run `git merge {tip}`, then mend \
-             it.\n\n{}",
+            "It passed here, but it fails when merged with work that landed since. Run `git merge {tip}`, \
+             then fix it.\n\n{}",
             failed_check(evidence)
         ),
         Problem::Conflict { tip, files, output } => format!(
-            "Run `git merge {tip}`, resolve the conflicts in {}, and commit.\n\n```\n{}\n```",
+            "Run `git merge {tip}` (if git refuses to merge unrelated histories, with \
+             `--allow-unrelated-histories`), resolve the conflicts in {}, and commit.\n\n```\n{}\n```",
             files.join(", "),
             output.trim_end()
         ),
         Problem::SessionFailed { reason, output_tail } => {
-            format!("It ended so: {reason}.{}", output(" ", output_tail))
+            format!("It ended: {reason}.{}", output(" ", output_tail))
         }
         Problem::Denied { by, why } => {
             format!(

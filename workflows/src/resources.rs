@@ -114,7 +114,8 @@ impl Resource {
 
 /// An amount of money in US dollars, with cents, or with all digits if it has fractions of cents.
 pub fn usd(micros: u64) -> String {
-    let (whole, rest) = (micros / 1_000_000, micros % 1_000_000);
+    let whole = micros / 1_000_000;
+    let rest = micros % 1_000_000;
     if rest.is_multiple_of(10_000) {
         return format!("{whole}.{:02}", rest / 10_000);
     }

@@ -50,7 +50,8 @@ mod tests {
     #[test]
     fn owners_get_their_rights_back_and_others_get_none() {
         let dir = tempfile::tempdir().unwrap();
-        let (tree, outside) = (dir.path().join("tree"), dir.path().join("outside"));
+        let tree = dir.path().join("tree");
+        let outside = dir.path().join("outside");
         fs::create_dir_all(tree.join("cache")).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let set = |path: &Path, mode| {

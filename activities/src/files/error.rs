@@ -24,8 +24,8 @@ pub enum FilesError {
         source: io::Error,
     },
     /// A symbolic link at the path of a file or directory of Longhaul's.
-    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it, and Longhaul \
-        creates it", .0.display())]
+    #[error("{} is a symbolic link, and Longhaul does not write through it; remove it",
+        .0.display())]
     Link(PathBuf),
     /// A file of another type at the path.
     #[error("{} is not a {expected}; move it away, and Longhaul creates it", path.display())]

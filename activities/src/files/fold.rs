@@ -123,7 +123,8 @@ impl Fold {
         }
         for (place, session) in run.view.sessions.iter().enumerate().skip(sessions) {
             if !session.record.is_copied {
-                let (started_at, position) = (session.started_at, session.record.position);
+                let started_at = session.started_at;
+                let position = session.record.position;
                 self.numbers.insert(SessionKey { started_at, run: id.clone(), position }, place);
             }
         }

@@ -59,7 +59,8 @@ impl Hosted {
                 if let (Ok(SealInput { step, .. }), Ok(Sealed { commit, .. })) =
                     (input.read(), output.read())
                 {
-                    let (position, at) = (event.position, event.at);
+                    let position = event.position;
+                    let at = event.at;
                     self.checkpoints.push(HostedCheckpoint { position, at, step, commit });
                 }
             }

@@ -179,7 +179,8 @@ mod tests {
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let dir = tempfile::tempdir_in(place).unwrap();
-        let (tree, outside) = (dir.path().join("tree"), dir.path().join("outside"));
+        let tree = dir.path().join("tree");
+        let outside = dir.path().join("outside");
         fs::create_dir_all(&outside).unwrap();
         fs::write(outside.join("file"), "").unwrap();
         fs::create_dir(&tree).unwrap();

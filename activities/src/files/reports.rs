@@ -86,10 +86,8 @@ fn phase(view: &ProjectSummary) -> String {
             format!("The project is halted{by}{why}\n")
         }
         (Phase::Working, None) => "The project is being worked on.\n".to_owned(),
-        (Phase::Idle, None) if view.features == view.passed => {
-            "There is nothing left to do.\n".to_owned()
-        }
-        (Phase::Idle, None) => "Nothing more can be done without a person.\n".to_owned(),
+        (Phase::Idle, None) if view.features == view.passed => "All features passed.\n".to_owned(),
+        (Phase::Idle, None) => "The remaining features need a person.\n".to_owned(),
     };
     if let Some(problem) = &view.problem {
         let _ = writeln!(text, "\nThe list or the settings are wrong: {}", one_line(problem, 600));

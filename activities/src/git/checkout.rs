@@ -408,7 +408,8 @@ async fn changes_in(checkout: &Path, own_files: &[&str]) -> Result<Changes, Fail
     let mut changes = Changes::default();
     let mut contents = Vec::new();
     for line in files::nul_separated(&status.stdout).filter(|line| line.len() > 3) {
-        let (state, path) = (&line[..2], &line[3..]);
+        let state = &line[..2];
+        let path = &line[3..];
         let can_be_own = own_files.iter().any(|own| covers(own, path)) && state != b" D";
         if can_be_own && is_one_change(checkout, state, path).await? {
             changes.own.insert(path.to_owned());

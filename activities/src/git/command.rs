@@ -538,7 +538,8 @@ mod tests {
     async fn the_full_disk_is_the_one_that_is_named_not_that_of_the_work_tree() {
         use std::io::Write as _;
         let dir = tempfile::tempdir().unwrap();
-        let (tree, small) = (dir.path().join("tree"), dir.path().join("small"));
+        let tree = dir.path().join("tree");
+        let small = dir.path().join("small");
         std::fs::create_dir(&tree).unwrap();
         std::fs::create_dir(&small).unwrap();
         Git::at(&tree).args(["init", "--quiet"]).run().await.unwrap();

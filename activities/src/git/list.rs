@@ -46,7 +46,8 @@ pub(super) fn differences(before: &[u8], after: &[u8]) -> Vec<String> {
 /// The user's version with the features marked that pass in Longhaul's; `None` if one of them is
 /// not a list.
 pub(super) fn joined(users: &[u8], longhauls: &[u8]) -> Option<String> {
-    let (mut list, landed) = (parse(users).ok()?, parse(longhauls).ok()?);
+    let mut list = parse(users).ok()?;
+    let landed = parse(longhauls).ok()?;
     let passed = landed.features().iter().filter(|feature| feature.passes);
     let states: BTreeMap<FeatureId, EntryState> = passed
         .map(|feature| {

@@ -72,10 +72,10 @@ mod tests {
 
     #[test]
     fn a_message_is_known_by_its_trailers() {
-        let (feature, run) =
-            (FeatureId::new("login").unwrap(), RunId::new("shop/login/1").unwrap());
-        let (other, tenth) =
-            (FeatureId::new("cart").unwrap(), RunId::new("shop/login/10").unwrap());
+        let feature = FeatureId::new("login").unwrap();
+        let run = RunId::new("shop/login/1").unwrap();
+        let other = FeatureId::new("cart").unwrap();
+        let tenth = RunId::new("shop/login/10").unwrap();
         let ours = message("Add login", "It works.", &feature, &run);
         assert!(is_of(&ours, &feature, &run));
         assert!(is_of(&format!("{ours}Signed-off-by: Ada\n"), &feature, &run));

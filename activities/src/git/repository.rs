@@ -10,7 +10,7 @@ use super::command::Git;
 use super::command::directories::{common_dir, git_dir};
 use super::damage::find_damage;
 use super::files;
-use super::locks::stale::foreign_lock_at;
+use super::locks::stale::lock_of_settings;
 use super::names::{
     NEXT, OWN_BRANCHES, OWN_DIR, PROGRESS_FILE, TEMP_FILE_PATTERN, TEMP_PREFIX, branch_ref,
 };
@@ -280,7 +280,7 @@ pub async fn project_id(root: &Path) -> Result<String, Failure> {
         hasher.update(&age.as_nanos().to_le_bytes());
     }
     let id = format!("{}-{}", slug(root), &hasher.finalize().to_hex()[..6]);
-    if let Some(lock) = foreign_lock_at(&common.join("config.lock"), Some(root)).await {
+    if let Some(lock) = lock_of_settings(&common, root).await? {
         return Err(Failure::terminal(format!(
             "the settings of {} cannot be written: {lock}",
             root.display()

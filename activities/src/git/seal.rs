@@ -36,7 +36,8 @@ impl Repository {
         let protected = Protected::of(&input.protected, &input.list_file)?;
         let tree = self.feature_tree(&input.feature);
         let branch = branch(&input.feature);
-        let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
+        let rescue = rescue_ref(&attempt.run, attempt.slot);
+        let commits = feature_ref(&attempt.run);
         let kept = KeptRefs { branch: &branch, rescue: &rescue, commits: &commits };
         let message = message(&input.subject(), "", &input.feature, &attempt.run);
         let mut reports = self

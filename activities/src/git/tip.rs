@@ -80,10 +80,8 @@ impl Repository {
         match self.tip_state(target).await? {
             TipState::Target(tip) | TipState::Next(tip) => self.merge_base(commit, &tip).await,
             TipState::Both { target, next } => {
-                let (one, other) = (
-                    self.merge_base(commit, &target).await?,
-                    self.merge_base(commit, &next).await?,
-                );
+                let one = self.merge_base(commit, &target).await?;
+                let other = self.merge_base(commit, &next).await?;
                 let (Some(one), Some(other)) = (one, other) else { return Ok(None) };
                 let later = if self.is_ancestor(&other, &one).await? { one } else { other };
                 Ok(Some(later))

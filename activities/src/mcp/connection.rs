@@ -57,7 +57,8 @@ impl Connection {
         let attempt = Attempt::detached(attempt.run.clone(), attempt.slot);
         let (mut observer, output) = output();
         let (end, mut has_to_end) = oneshot::channel();
-        let (runner, data_dir) = (runner.clone(), runner.data_dir().to_owned());
+        let runner = runner.clone();
+        let data_dir = runner.data_dir().to_owned();
         let name = spec.name.clone();
         let of_run = attempt.clone();
         let run = tokio::spawn(async move {

@@ -32,7 +32,8 @@ impl Host<'_> {
     /// Connects to a server.
     ///
     /// # Errors
-    /// A terminal failure if the server is not reached, answers wrongly, or not within [`PATIENCE`].
+    /// A terminal failure if the server is not reached, answers wrongly, or not within
+    /// [`PATIENCE`].
     pub(super) async fn connect_over_http(
         &self,
         server: &str,

@@ -58,7 +58,8 @@ impl McpServers {
 
     /// Keeps a connection for the next call.
     pub(super) fn keep(&self, key: Key, connection: Connection, tree: &Path) {
-        let (all, of_idle) = (Arc::downgrade(&self.0), key.clone());
+        let all = Arc::downgrade(&self.0);
+        let of_idle = key.clone();
         let idle = tokio::spawn(async move {
             tokio::time::sleep(IDLE).await;
             end_idle(&all, &of_idle);

@@ -30,7 +30,8 @@ impl Observer for Lines {
     fn take(&mut self, chunk: &[u8]) {
         let Some(sender) = &self.sender else { return };
         if self.line.len() + chunk.len() > MOST {
-            (self.sender, self.line) = (None, Vec::new());
+            self.sender = None;
+            self.line = Vec::new();
             return;
         }
         for part in chunk.split_inclusive(|byte| *byte == b'\n') {

@@ -140,7 +140,8 @@ impl PartialBlock {
                 (!text.is_empty()).then_some(Block::Text { text })
             }
             "tool_use" => {
-                let (id, name) = (text(&self.block, "id"), text(&self.block, "name"));
+                let id = text(&self.block, "id");
+                let name = text(&self.block, "name");
                 let input = match self.input.is_empty() {
                     // A server without pieces; `{}` stands for pieces to come.
                     true if self.block["input"].as_object().is_some_and(|at| !at.is_empty()) => {

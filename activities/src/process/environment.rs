@@ -106,7 +106,8 @@ impl Environment {
     /// The first variable that no system accepts.
     pub(super) fn first_invalid(&self) -> Option<String> {
         let impossible = |name: &OsStr, value: &OsStr| {
-            let (name, value) = (name.as_encoded_bytes(), value.as_encoded_bytes());
+            let name = name.as_encoded_bytes();
+            let value = value.as_encoded_bytes();
             name.is_empty() || name.contains(&b'=') || name.contains(&0) || value.contains(&0)
         };
         self.iter()

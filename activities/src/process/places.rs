@@ -82,7 +82,8 @@ pub(super) fn make_temporary(data_dir: &Path, attempt: &Attempt) -> io::Result<P
 /// Removes temporary files. Leftovers cost only space.
 pub(super) fn remove_temporary(directory: &Path) {
     if let Err(error) = remove_all(directory) {
-        tracing::warn!(directory = %directory.display(), %error, "temporary files cannot be removed");
+        let directory = directory.display();
+        tracing::warn!(%directory, %error, "temporary files cannot be removed");
     }
 }
 

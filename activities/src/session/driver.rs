@@ -69,7 +69,8 @@ pub(super) trait AgentDriver: Send + Sync {
     }
 
     /// The arguments of a command by which the agent creates its own files, if they are missing. It
-    /// runs without a sandbox before the first session: inside, the agent could not, and would stop.
+    /// runs without a sandbox before the first session: inside, the agent could not, and would
+    /// stop.
     fn first_start(&self, _given: &environment::AgentEnvironment<'_>) -> &'static [&'static str] {
         &[]
     }

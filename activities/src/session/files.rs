@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::checks::SetUp;
 use crate::files::placed::{self, Links};
 use crate::files::{OWN_DIR, give_reading, remove_all};
+use crate::git::Landings;
 use crate::machine::{self, Operation};
 use crate::process::{make_directory_durably, readable_end, run_directory_name, write_durably};
 
@@ -116,9 +117,10 @@ impl SessionFiles {
         self.directory.exists()
     }
 
-    /// Whether any session of this run was tried before.
-    pub(super) fn exist_of_run(&self) -> bool {
-        self.directory.parent().is_some_and(Path::exists)
+    /// The landings that count: all, if any session of this run was tried before.
+    pub(super) fn counted_landings(&self) -> Landings {
+        let was_tried = self.directory.parent().is_some_and(Path::exists);
+        if was_tried { Landings::All } else { Landings::OfClosedRun }
     }
 
     /// The report of this call, if it has ended before.

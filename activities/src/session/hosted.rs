@@ -72,7 +72,9 @@ impl HostedHandler {
         }
         let root = self.setup.git.root_of(&input.project);
         let env = Environment::chosen(&agent.pass_env).with_all(&agent_env(&root, &agent.env)?);
-        let (setup, root, held_out) = (&self.setup, &*root, input.held_out.clone());
+        let setup = &self.setup;
+        let root = &*root;
+        let held_out = input.held_out.clone();
         let clients = &self.clients;
         Host { setup, root, tree, agent, held_out, env, attempt, clients }.tools().await
     }
@@ -89,9 +91,9 @@ impl Handler<BeginSession> for HostedHandler {
     async fn perform(&self, input: BeginInput, attempt: &Attempt) -> Result<SessionBegin, Failure> {
         let session = &input.session;
         let files = self.files(session, attempt);
-        let may_have_landed = files.exist_of_run();
         let run = feature_run(&attempt.run);
-        if let Some(landed) = landed(&self.setup.git, session, &run, may_have_landed).await? {
+        let counted = files.counted_landings();
+        if let Some(landed) = landed(&self.setup.git, session, &run, counted).await? {
             return Ok(SessionBegin {
                 landed: Some(landed),
                 sandbox: String::new(),

@@ -100,7 +100,8 @@ fn replaced(edit: &Edit<'_>, path: &Path, text: &str) -> Result<Replaced, Fault>
     if !edit.all && found as u64 != expected {
         let all = if found > NAMED { ", …" } else { "" };
         let named: Vec<_> = lines.iter().take(NAMED).map(ToString::to_string).collect();
-        let (times, lines) = (times(found), named.join(", "));
+        let times = times(found);
+        let lines = named.join(", ");
         return Err(format!(
             "`old` occurs {times} in {shown}, not {}: at line {lines}{all}. Include more of the \
              text around it, or set `count` or `all`.",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use longhaul_engine::Attempt;
+use longhaul_engine::{Attempt, Failure};
 use longhaul_workflows::contracts::{McpTool, ToolUse};
 
 use crate::mcp::{Host, ToolResult};
@@ -35,7 +35,7 @@ impl ToolHandler {
         let wanted = tree_request(input, attempt);
         let ready = tokio::select! {
             ready = self.ready(&wanted, false) => ready.map_err(Fault::Call)?,
-            () = attempt.cancelled() => return Err(Fault::Call(longhaul_engine::Failure::cancelled())),
+            () = attempt.cancelled() => return Err(Fault::Call(Failure::cancelled())),
         };
         let root = self.setup.git.root_of(&input.project);
         ready.tree.begin_use().map_err(Fault::Call)?;
@@ -54,7 +54,8 @@ impl ToolHandler {
         let answer = called.map_err(fault_of).map(|ToolResult { text, is_error, is_first }| {
             let bytes = text.as_bytes();
             let needed = HeadAndTail::needed(BYTES, &variables.secrets).min(bytes.len());
-            let (first, last) = (bytes[..needed].to_vec(), bytes[bytes.len() - needed..].to_vec());
+            let first = bytes[..needed].to_vec();
+            let last = bytes[bytes.len() - needed..].to_vec();
             let ends = HeadAndTail { first, last, length: bytes.len() as u64 };
             let mut text = ends.text(BYTES, &variables.secrets);
             if is_first && was_used(ready.tree.records(), attempt, &tool.server) {
@@ -70,7 +71,8 @@ impl ToolHandler {
 
 /// Whether a session used a server before; from now on it has.
 fn was_used(records: &Path, attempt: &Attempt, server: &str) -> bool {
-    let (session, record) = (attempt.run.as_str(), records.join(format!("mcp-{server}")));
+    let session = attempt.run.as_str();
+    let record = records.join(format!("mcp-{server}"));
     let was_used = std::fs::read(&record).is_ok_and(|last| last == session.as_bytes());
     // Without the record only the notice is missing.
     let _ = std::fs::write(&record, session);

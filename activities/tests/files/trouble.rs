@@ -1,4 +1,4 @@
-//! Obstacles: links, directories, unknown events. All other files are still written.
+//! Obstacles to writing one file do not stop the others.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -25,8 +25,7 @@ async fn a_link_in_the_place_of_the_folder_is_not_followed() {
     symlink(outside.path(), world.path(".longhaul")).unwrap();
     check_refused(
         &world,
-        ".longhaul is a symbolic link, and Longhaul does not write through it; remove it, and Longhaul \
-         creates it",
+        ".longhaul is a symbolic link, and Longhaul does not write through it; remove it",
     )
     .await;
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -40,8 +39,7 @@ async fn a_link_in_the_place_of_the_sessions_costs_only_the_sessions() {
     symlink(outside.path(), world.path(".longhaul/sessions")).unwrap();
     check_refused(
         &world,
-        "sessions is a symbolic link, and Longhaul does not write through it; remove it, and Longhaul \
-         creates it",
+        "sessions is a symbolic link, and Longhaul does not write through it; remove it",
     )
     .await;
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -69,7 +67,7 @@ async fn a_link_in_the_place_of_the_progress_file_is_refused() {
     check_refused(
         &world,
         "claude-progress.txt is a symbolic link, and Longhaul does not write \
-        through it; remove it, and Longhaul creates it",
+        through it; remove it",
     )
     .await;
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");

@@ -1,5 +1,7 @@
 //! A target that a person moves back while an agent works: the agent has not tampered.
 
+use longhaul_workflows::contracts::{MergeStyle, Merged};
+
 use crate::support::{LIST, World, commit, read, run, write};
 
 const MARKED: &str = "claude-progress.txt";
@@ -66,4 +68,48 @@ async fn what_the_user_committed_beside_waiting_work_is_no_tampering() {
     world.open("cart").await;
     write(&world.tree("cart"), "cart.txt", "cart\n");
     assert_eq!(world.seal("cart").await.tampered, []);
+}
+
+/// A landed commit with `cart.txt`, and sealed work on the login that is based on it.
+async fn work_on_a_landing() -> (World, String, String) {
+    let world = World::new();
+    let begin = world.at("main");
+    let (tip, cart) = world.candidate("cart", "cart.txt", "cart\n").await;
+    world.land((&tip, &cart)).await.unwrap();
+    world.open("login").await;
+    write(&world.tree("login"), "login.txt", "login\n");
+    let sealed = world.seal("login").await.commit;
+    (world, begin, sealed)
+}
+
+async fn merged(world: &World, work: &str) -> String {
+    let merged = world.merge("login", work, MergeStyle::Squash).await;
+    let Merged::Candidate { commit, .. } = merged else { panic!("{merged:?}") };
+    world.run(&["ls-tree", "-r", "--name-only", &commit, "cart.txt", "login.txt"])
+}
+
+#[tokio::test]
+async fn work_does_not_bring_back_what_a_person_took_from_the_target() {
+    let (world, begin, sealed) = work_on_a_landing().await;
+    world.run(&["reset", "--quiet", "--hard", &begin]);
+    assert_eq!(merged(&world, &sealed).await, "login.txt");
+    // A retry starts from the target as it is now.
+    let refreshed = world.refresh("login", 5).await;
+    assert!(!world.tree("login").join("cart.txt").exists());
+    assert_eq!(merged(&world, &refreshed.commit).await, "login.txt");
+    // The cart lands again, and belongs to the target.
+    world.run(&["reset", "--quiet", "--hard", "ORIG_HEAD"]);
+    let refreshed = world.refresh("login", 6).await;
+    assert_eq!(merged(&world, &refreshed.commit).await, "cart.txt\nlogin.txt");
+}
+
+#[tokio::test]
+async fn a_tree_that_is_made_again_knows_which_landing_its_work_is_based_on() {
+    let (world, begin, sealed) = work_on_a_landing().await;
+    world.close("login").await;
+    world.run(&["branch", "--quiet", "--force", "longhaul/login", &sealed]);
+    world.run(&["reset", "--quiet", "--hard", &begin]);
+    let opened = world.open_in("login", 7).await;
+    assert_eq!(opened.head, sealed);
+    assert_eq!(merged(&world, &sealed).await, "login.txt");
 }

@@ -1,21 +1,26 @@
 //! The repository shows which run landed, whatever the log holds.
 
+use longhaul_activities::git::Landings;
 use longhaul_engine::RunId;
 use longhaul_workflows::contracts::LandedWork;
 use longhaul_workflows::contracts::{MergeStyle, Merged};
 
 use crate::support::{World, commit, id, run, write};
 
-async fn landed(world: &World, feature: &str, may_be: bool) -> Option<LandedWork> {
+async fn landed(world: &World, feature: &str, counted: Landings) -> Option<LandedWork> {
     let run = RunId::new(format!("shop-1a2b3c/{feature}")).unwrap();
-    world.git.landed_work(&world.project(), "main", &id(feature), &run, may_be).await.unwrap()
+    world.git.landed_work(&world.project(), "main", &id(feature), &run, counted).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_run_that_landed_is_known_by_its_commit() {
     let world = World::new();
     let (tip, candidate) = world.candidate("login", "login.txt", "login\n").await;
-    assert_eq!(landed(&world, "login", true).await, None, "nothing leads to the candidate yet");
+    assert_eq!(
+        landed(&world, "login", Landings::All).await,
+        None,
+        "nothing leads to the candidate yet"
+    );
     world.land((&tip, &candidate)).await.unwrap();
     world.write("other.txt", "other\n");
     world.commit("Other");
@@ -23,17 +28,13 @@ async fn a_run_that_landed_is_known_by_its_commit() {
         commit: candidate,
         files: vec!["feature_list.json".into(), "login.txt".into()],
     };
-    assert_eq!(landed(&world, "login", true).await, Some(work.clone()));
-    assert_eq!(
-        landed(&world, "login", false).await,
-        None,
-        "nothing says that the run was there before"
-    );
+    assert_eq!(landed(&world, "login", Landings::All).await, Some(work.clone()));
+    assert_eq!(landed(&world, "login", Landings::OfClosedRun).await, None);
     world.close("login").await;
-    assert_eq!(landed(&world, "login", false).await, Some(work));
-    assert_eq!(landed(&world, "cart", true).await, None);
+    assert_eq!(landed(&world, "login", Landings::OfClosedRun).await, Some(work));
+    assert_eq!(landed(&world, "cart", Landings::All).await, None);
     world.run(&["reset", "--quiet", "--hard", &tip]);
-    assert_eq!(landed(&world, "login", true).await, None, "the target went back");
+    assert_eq!(landed(&world, "login", Landings::All).await, None, "the target went back");
 }
 
 #[tokio::test]
@@ -42,7 +43,10 @@ async fn work_that_waits_for_the_checkout_has_landed() {
     let (tip, candidate) = world.candidate("login", "src/b.txt", "login\n").await;
     world.write("src/a file.txt", "in the middle of something\n");
     assert!(world.land((&tip, &candidate)).await.unwrap().waits_on_next.is_some());
-    assert_eq!(landed(&world, "login", true).await.map(|work| work.commit), Some(candidate));
+    assert_eq!(
+        landed(&world, "login", Landings::All).await.map(|work| work.commit),
+        Some(candidate)
+    );
 }
 
 #[tokio::test]
@@ -57,8 +61,11 @@ async fn trailers_that_an_agent_wrote_are_no_landing() {
     let Merged::Candidate { commit: candidate, tip, .. } = merged else { panic!("{merged:?}") };
     world.land((&tip, &candidate)).await.unwrap();
     assert!(world.run(&["log", "--format=%B", "main"]).contains("Run-Id: shop-1a2b3c/cart"));
-    assert_eq!(landed(&world, "cart", true).await, None);
-    assert_eq!(landed(&world, "login", true).await.map(|work| work.commit), Some(candidate));
+    assert_eq!(landed(&world, "cart", Landings::All).await, None);
+    assert_eq!(
+        landed(&world, "login", Landings::All).await.map(|work| work.commit),
+        Some(candidate)
+    );
 }
 
 #[tokio::test]

@@ -244,3 +244,66 @@ async fn a_branch_that_the_user_looks_at_is_left_alone() {
     assert!(failure.message.contains("already"), "{failure}");
     assert_eq!(status(&world.root), "");
 }
+
+/// The repository of a feature with sealed work loses it: an older copy came back, or unreferenced
+/// objects were pruned. Then the user commits something.
+async fn lost_work(world: &World) -> String {
+    world.open("login").await;
+    write(&world.tree("login"), "login.txt", "login\n");
+    let sealed = world.seal("login").await.commit;
+    world.run(&["branch", "--quiet", "-D", "longhaul/login"]);
+    for reference in world.run(&["for-each-ref", "--format=%(refname)", "refs/longhaul"]).lines() {
+        world.run(&["update-ref", "-d", reference]);
+    }
+    world.run(&["reflog", "expire", "--expire=now", "--all"]);
+    world.run(&["gc", "--quiet", "--prune=now"]);
+    assert!(!world.exists(&format!("{sealed}^{{commit}}")));
+    world.write("user.txt", "mine\n");
+    world.commit("Mine")
+}
+
+#[tokio::test]
+async fn work_whose_commits_are_lost_does_not_take_back_what_the_target_has_since() {
+    for called_done in [true, false] {
+        let world = World::new();
+        let mine = lost_work(&world).await;
+        let opened = world.open_as("login", 7, called_done).await;
+        assert_eq!(world.run(&["diff", "--name-only", "--diff-filter=D", &mine, &opened.head]), "");
+        let kept = opened.rescued.unwrap();
+        assert_eq!(world.run(&["show", &format!("{kept}:login.txt")]), "login");
+        let added = world.run(&["diff", "--name-only", &mine, &opened.head]);
+        assert_eq!(added, if called_done { "login.txt" } else { "" });
+        assert_eq!(read(&world.tree("login"), "user.txt"), "mine\n");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_is_deleted_during_a_session_takes_nothing_back() {
+    let world = World::new();
+    world.open("login").await;
+    write(&world.tree("login"), "login.txt", "login\n");
+    world.run(&["branch", "--quiet", "-D", "longhaul/login"]);
+    world.write("user.txt", "mine\n");
+    let mine = world.commit("Mine");
+    let sealed = world.seal("login").await.commit;
+    let base = world.run(&["merge-base", &mine, &sealed]);
+    assert_eq!(world.run(&["diff", "--name-only", &base, &sealed]), "login.txt");
+}
+
+#[tokio::test]
+async fn work_whose_base_is_lost_too_is_kept_and_not_committed() {
+    let world = World::new();
+    world.open("login").await;
+    write(&world.tree("login"), "login.txt", "login\n");
+    world.run(&["branch", "--quiet", "-D", "longhaul/login"]);
+    world.write("user.txt", "mine\n");
+    world.run(&["add", "--all"]);
+    world.run(&["commit", "--quiet", "--amend", "--message", "Another beginning"]);
+    world.run(&["reflog", "expire", "--expire=now", "--all"]);
+    world.run(&["gc", "--quiet", "--prune=now"]);
+    let sealed = world.seal("login").await;
+    assert_eq!(sealed.commit, world.at("main"));
+    let kept = world.run(&["show", &format!("{}:login.txt", rescue("login", 2))]);
+    assert_eq!(kept, "login");
+    assert!(sealed.tampered[0].what.contains("has lost the commit"), "{:?}", sealed.tampered);
+}

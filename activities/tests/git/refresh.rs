@@ -1,19 +1,6 @@
 //! `RefreshWorktree`: merges the target into the work.
 
-use longhaul_workflows::contracts::{RefreshInput, RefreshWorktree, Refreshed};
-
-use crate::support::{World, attempt, id, perform};
-
-async fn refresh(world: &World, feature: &str, command: u32) -> Refreshed {
-    let input = RefreshInput {
-        project: world.project(),
-        target: "main".into(),
-        feature: id(feature),
-        list_file: "feature_list.json".into(),
-        version: String::new(),
-    };
-    perform::<RefreshWorktree>(&world.git, input, &attempt(feature, command)).await.unwrap()
-}
+use crate::support::World;
 
 #[tokio::test]
 async fn a_branch_without_work_moves_to_the_tip() {
@@ -21,7 +8,7 @@ async fn a_branch_without_work_moves_to_the_tip() {
     world.open("login").await;
     world.write("later.txt", "later\n");
     let tip = world.commit("Later");
-    let refreshed = refresh(&world, "login", 2).await;
+    let refreshed = world.refresh("login", 2).await;
     assert_eq!((&refreshed.commit, &refreshed.tip, refreshed.files.len()), (&tip, &tip, 0));
     assert!(world.tree("login").join("later.txt").exists());
 }
@@ -34,7 +21,7 @@ async fn work_gets_a_merge_of_the_tip_once() {
     let sealed = world.seal("login").await;
     world.write("later.txt", "later\n");
     let tip = world.commit("Later");
-    let refreshed = refresh(&world, "login", 3).await;
+    let refreshed = world.refresh("login", 3).await;
     assert_eq!(
         world.run(&["log", "-1", "--format=%P", &refreshed.commit]),
         format!("{} {tip}", sealed.commit)
@@ -42,11 +29,11 @@ async fn work_gets_a_merge_of_the_tip_once() {
     assert_eq!((refreshed.files, refreshed.conflict), (vec!["login.txt".to_owned()], None));
     assert!(world.tree("login").join("later.txt").exists());
     assert_eq!(world.at("longhaul/login"), refreshed.commit);
-    let again = refresh(&world, "login", 4).await;
+    let again = world.refresh("login", 4).await;
     assert_eq!(again.commit, refreshed.commit, "the tip is in it already");
     // The process died after the branch had moved and before the files were updated.
     std::fs::remove_file(world.tree("login").join("later.txt")).unwrap();
-    refresh(&world, "login", 5).await;
+    world.refresh("login", 5).await;
     assert!(world.tree("login").join("later.txt").exists());
     assert!(world.open("login").await.has_work);
 }
@@ -59,7 +46,7 @@ async fn a_conflict_changes_nothing() {
     let sealed = world.seal("login").await;
     world.write("page.txt", "theirs\n");
     let tip = world.commit("Theirs");
-    let refreshed = refresh(&world, "login", 3).await;
+    let refreshed = world.refresh("login", 3).await;
     let conflict = refreshed.conflict.expect("both added the file");
     assert_eq!((refreshed.commit, refreshed.tip), (sealed.commit.clone(), tip));
     assert_eq!(conflict.files, ["page.txt"]);

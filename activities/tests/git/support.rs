@@ -11,8 +11,9 @@ use longhaul_engine::{Activity, Attempt, Failure, Handler, Probe, RunId, Slot};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
-    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, PassMark, ProjectRef, RunSetup, Seal,
-    SealInput, SealStep, Sealed, SetupInput, StepTree, Worktree,
+    MergeInput, MergeStyle, Merged, OpenInput, OpenWorktree, PassMark, ProjectRef, RefreshInput,
+    RefreshWorktree, Refreshed, RunSetup, Seal, SealInput, SealStep, Sealed, SetupInput, StepTree,
+    Worktree,
 };
 use longhaul_workflows::settings::Confinement;
 use tempfile::TempDir;
@@ -124,14 +125,24 @@ impl World {
     }
 
     pub(crate) async fn try_open(&self, feature: &str, command: u32) -> Result<Worktree, Failure> {
-        let input = OpenInput {
+        let input = self.open_input(feature);
+        perform::<OpenWorktree>(&self.git, input, &attempt(feature, command)).await
+    }
+
+    /// The same, for work that an agent may have called done.
+    pub(crate) async fn open_as(&self, feature: &str, command: u32, called_done: bool) -> Worktree {
+        let input = OpenInput { called_done, ..self.open_input(feature) };
+        perform::<OpenWorktree>(&self.git, input, &attempt(feature, command)).await.unwrap()
+    }
+
+    fn open_input(&self, feature: &str) -> OpenInput {
+        OpenInput {
             project: self.project(),
             target: "main".into(),
             feature: id(feature),
             called_done: false,
             may_have_landed: false,
-        };
-        perform::<OpenWorktree>(&self.git, input, &attempt(feature, command)).await
+        }
     }
 
     pub(crate) fn tree(&self, feature: &str) -> PathBuf {
@@ -240,6 +251,17 @@ impl World {
         let list_file = "feature_list.json".into();
         let input = FollowInput { project: self.project(), target: "main".into(), list_file };
         perform::<Follow>(&self.git, input, &attempt("project", 5)).await.unwrap()
+    }
+
+    pub(crate) async fn refresh(&self, feature: &str, command: u32) -> Refreshed {
+        let input = RefreshInput {
+            project: self.project(),
+            target: "main".into(),
+            feature: id(feature),
+            list_file: "feature_list.json".into(),
+            version: String::new(),
+        };
+        perform::<RefreshWorktree>(&self.git, input, &attempt(feature, command)).await.unwrap()
     }
 
     pub(crate) async fn close(&self, feature: &str) {

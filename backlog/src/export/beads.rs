@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::{append, entries_without_claims};
-use crate::import::{KEPT_PRIORITY, ORDERS, beads_priority, criteria_of_beads, text_of_criteria};
+use crate::import::{BLOCKING, KEPT_PRIORITY, beads_priority, criteria_of_beads, text_of_criteria};
 use crate::list::FeatureList;
 use longhaul_workflows::backlog::{Feature, FeatureStatus};
 
@@ -84,8 +84,8 @@ fn links(feature: &Feature, kept: Option<Value>) -> Vec<Value> {
     let target =
         |link: &Value| link.get("depends_on_id").and_then(Value::as_str).map(str::to_owned);
     let kind =
-        |link: &Value| link.get("type").and_then(Value::as_str).unwrap_or(ORDERS[0]).to_owned();
-    let is_order = |link: &Value| ORDERS.contains(&kind(link).as_str());
+        |link: &Value| link.get("type").and_then(Value::as_str).unwrap_or(BLOCKING[0]).to_owned();
+    let is_order = |link: &Value| BLOCKING.contains(&kind(link).as_str());
     links.retain(|link| {
         !is_order(link) || target(link).is_some_and(|target| wanted.contains(target.as_str()))
     });
@@ -93,7 +93,7 @@ fn links(feature: &Feature, kept: Option<Value>) -> Vec<Value> {
         links.iter().filter(|link| is_order(link)).filter_map(target).collect();
     let new = feature.depends_on.iter().filter(|id| !linked.contains(id.as_str()));
     let new: Vec<Value> = new
-        .map(|id| json!({ "issue_id": feature.id, "depends_on_id": id, "type": ORDERS[0] }))
+        .map(|id| json!({ "issue_id": feature.id, "depends_on_id": id, "type": BLOCKING[0] }))
         .collect();
     links.extend(new);
     links

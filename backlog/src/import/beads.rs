@@ -5,6 +5,7 @@ mod epics;
 mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde_json::{Map, Value, json};
 
@@ -15,12 +16,12 @@ use super::shape::Shape;
 use super::source::{Source, Syntax, all_have};
 use crate::list::EntriesAt;
 use epics::Epics;
-pub(crate) use links::ORDERS;
+pub(crate) use links::BLOCKING;
 use links::{Kind, Link, links_of, why_not_done};
 
 pub(super) const RULE: Rule = Rule { syntax: Syntax::JsonLines, matches, read };
 
-/// The Longhaul priority of P0; P2 is the default of both.
+/// Longhaul's priority for P0. P2 maps to 0, the default of both.
 const PRIORITY_OF_P0: i64 = 2;
 /// The lowest priority of beads.
 const LAST: i64 = 4;
@@ -43,11 +44,11 @@ fn matches(source: &Source<'_>) -> bool {
 
 fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let entries = intake.objects(source.entries_with(Shape::Beads, &["id", "title"])?);
-    let gone: BTreeMap<&str, String> = entries
+    let gone: BTreeMap<&str, NotWork> = entries
         .iter()
-        .filter_map(|(_, issue)| Some((issue.get("id")?.as_str()?, why_gone(issue)?)))
+        .filter_map(|(_, issue)| Some((issue.get("id")?.as_str()?, reason_not_work(issue)?)))
         .collect();
-    let is_work = |issue: &&Map<String, Value>| why_gone(issue).is_none();
+    let is_work = |issue: &&Map<String, Value>| reason_not_work(issue).is_none();
     let urgencies: BTreeSet<i64> = entries
         .iter()
         .filter(|(_, issue)| is_work(issue))
@@ -65,14 +66,15 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
             let id = issue.get("id").map(|id| format!("the issue {id}"));
             id.unwrap_or_else(|| "an issue".to_owned())
         };
-        if let Some(reason) = why_gone(issue) {
-            intake.leave(place, what(), reason);
+        if let Some(reason) = reason_not_work(issue) {
+            intake.not_mapped.add(place, what(), reason.to_string());
         } else if kind != "issue" {
             let what = format!("a record of the type `{kind}`");
-            intake.leave(place, what, "only issues become features");
+            intake.not_mapped.add(place, what, "only issues become features");
         } else if epics.contains(id) {
-            let reason = "its issues are imported; a dependency on it is one on all of them";
-            intake.leave(place, format!("the epic \"{id}\""), reason);
+            let reason = "its issues are imported, and a dependency on it becomes a dependency on \
+                each of them";
+            intake.not_mapped.add(place, format!("the epic \"{id}\""), reason);
         } else {
             let epic = epics.above(id).map(|(id, title)| made_up("epic", format!("{id} {title}")));
             let issue = translated(Entry::new(place, issue), &gone, &epics);
@@ -82,15 +84,42 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
     Ok(())
 }
 
-/// Why an issue is no work; `None` if it is.
-fn why_gone(issue: &Map<String, Value>) -> Option<String> {
-    let is_deleted = issue.get("status") == Some(&json!("tombstone"));
-    if is_deleted { Some("it was deleted there".to_owned()) } else { why_not_done(issue) }
+/// Why an issue is no work.
+enum NotWork {
+    Deleted,
+    NotDone(String),
+}
+
+impl NotWork {
+    /// The reason, given for a link to the issue.
+    fn of_target(&self) -> String {
+        match self {
+            Self::Deleted => "that issue was deleted there".to_owned(),
+            Self::NotDone(reason) => format!("that issue is not imported: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for NotWork {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deleted => formatter.write_str("it was deleted there"),
+            Self::NotDone(reason) => formatter.write_str(reason),
+        }
+    }
+}
+
+/// `None` if the issue is work.
+fn reason_not_work(issue: &Map<String, Value>) -> Option<NotWork> {
+    if issue.get("status") == Some(&json!("tombstone")) {
+        return Some(NotWork::Deleted);
+    }
+    why_not_done(issue).map(NotWork::NotDone)
 }
 
 fn translated<'e>(
     mut issue: Entry<'e>,
-    gone: &BTreeMap<&str, String>,
+    gone: &BTreeMap<&str, NotWork>,
     epics: &Epics<'e>,
 ) -> Entry<'e> {
     let fields =
@@ -144,7 +173,7 @@ fn priority(issue: &mut Entry<'_>) {
         issue.take(KEPT_PRIORITY, "priority");
     }
     let read = value.as_i64().map(|number| match kept {
-        // A criterion that was edited in beads takes precedence.
+        // A priority that was edited in beads takes precedence over the kept one.
         Some(kept) if beads_priority(kept).0 == number => json!(kept),
         _ => json!(PRIORITY_OF_P0.saturating_sub(number)),
     });
@@ -152,16 +181,16 @@ fn priority(issue: &mut Entry<'_>) {
 }
 
 /// Links of a dependency type become dependencies. Links with more fields are kept too.
-fn depends_on<'e>(issue: &mut Entry<'e>, gone: &BTreeMap<&str, String>, epics: &Epics<'e>) {
+fn depends_on<'e>(issue: &mut Entry<'e>, gone: &BTreeMap<&str, NotWork>, epics: &Epics<'e>) {
     let id = issue.text("id").unwrap_or_default();
     let links: Vec<Link<'e>> = links_of(issue.source).collect();
     let mut depends_on: Vec<Value> = Vec::new();
     let mut is_exact = true;
     for link in &links {
         let place = issue.place.below(link.key).below(link.index);
-        if let Some(reason) = why_not(*link, gone) {
+        if let Some(reason) = reason_not_dependency(*link, gone) {
             is_exact = false;
-            issue.leave(place, format!("the link to {}", link.written()), reason);
+            issue.not_mapped.add(place, format!("the link to {}", link.written()), reason);
             continue;
         }
         let Some(target) = link.target() else {
@@ -171,7 +200,7 @@ fn depends_on<'e>(issue: &mut Entry<'e>, gone: &BTreeMap<&str, String>, epics: &
         let targets = epics.issues_of(id, target);
         if targets.is_empty() {
             let reason = "an issue does not wait for its own epic";
-            issue.leave(place, format!("the link to {}", link.written()), reason);
+            issue.not_mapped.add(place, format!("the link to {}", link.written()), reason);
         }
         is_exact &= link.is_plain() && link.key == "dependencies" && targets == [target];
         depends_on.extend(targets.into_iter().map(|target| json!(target)));
@@ -200,16 +229,13 @@ fn depends_on<'e>(issue: &mut Entry<'e>, gone: &BTreeMap<&str, String>, epics: &
 }
 
 /// Why a link is no dependency; `None` if it is one.
-fn why_not(link: Link<'_>, gone: &BTreeMap<&str, String>) -> Option<String> {
+fn reason_not_dependency(link: Link<'_>, gone: &BTreeMap<&str, NotWork>) -> Option<String> {
     let name = link.target().unwrap_or_default();
-    if link.kind() != Kind::Orders {
+    if link.kind() != Kind::Dependency {
         Some(format!("a link of the type `{}` orders nothing", link.name()))
     } else if name.starts_with("external:") {
         Some("it is in another project".to_owned())
     } else {
-        gone.get(name).map(|reason| match reason.as_str() {
-            "it was deleted there" => "that issue was deleted there".to_owned(),
-            reason => format!("that issue is not imported: {reason}"),
-        })
+        gone.get(name).map(NotWork::of_target)
     }
 }

@@ -21,10 +21,20 @@ pub(super) struct Entry<'e> {
     pub(super) own: Map<String, Value>,
     /// Read keys with their fields.
     pub(super) mapped: Vec<(String, String)>,
-    pub(super) not_mapped: Vec<DroppedPart>,
+    pub(super) not_mapped: DroppedParts,
     /// Dropped keys.
     consumed: BTreeSet<&'e str>,
     carried: BTreeSet<&'e str>,
+}
+
+/// The parts that are not imported.
+#[derive(Default)]
+pub(super) struct DroppedParts(pub(super) Vec<DroppedPart>);
+
+impl DroppedParts {
+    pub(super) fn add(&mut self, place: Place, what: impl Into<String>, reason: impl Into<String>) {
+        self.0.push(DroppedPart { place, what: what.into(), reason: reason.into() });
+    }
 }
 
 /// A kept key: its name, its name in the list, its value, and the reason.
@@ -43,7 +53,7 @@ impl<'e> Entry<'e> {
             source,
             own: Map::new(),
             mapped: Vec::new(),
-            not_mapped: Vec::new(),
+            not_mapped: DroppedParts::default(),
             consumed: BTreeSet::new(),
             carried: BTreeSet::new(),
         }
@@ -123,16 +133,6 @@ impl<'e> Entry<'e> {
             self.own.insert("description".to_owned(), json!(longer));
         }
         self.carry_as(key, "description");
-    }
-
-    /// Reports an unread part of the entry.
-    pub(super) fn leave(
-        &mut self,
-        place: Place,
-        what: impl Into<String>,
-        reason: impl Into<String>,
-    ) {
-        self.not_mapped.push(DroppedPart { place, what: what.into(), reason: reason.into() });
     }
 
     /// The unread keys. A key with a meaning in a feature list gets the prefix of the tool.

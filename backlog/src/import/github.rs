@@ -85,11 +85,11 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
             || address(issue).is_some_and(|address| address.contains("/pull/"));
         if is_request {
             let number = issue.get("number").map(Value::to_string).unwrap_or_default();
-            intake.leave(place, format!("the pull request #{number}"), "it is no issue");
+            intake.not_mapped.add(place, format!("the pull request #{number}"), "it is no issue");
         } else if is_declined(issue) {
             let number = issue.get("number").map(Value::to_string).unwrap_or_default();
             let reason = "it was closed as not planned or as a duplicate";
-            intake.leave(place, format!("the issue #{number}"), reason);
+            intake.not_mapped.add(place, format!("the issue #{number}"), reason);
         } else {
             work.push((place, issue));
         }
@@ -246,7 +246,11 @@ fn depends_on(
             depends_on.push(id);
         } else {
             let reason = "that issue is no work of the file or the project's list: taken as done";
-            issue.leave(issue.place.below("body"), format!("the dependency on {word}"), reason);
+            issue.not_mapped.add(
+                issue.place.below("body"),
+                format!("the dependency on {word}"),
+                reason,
+            );
         }
     }
     if !depends_on.is_empty() {

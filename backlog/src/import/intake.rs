@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::entry::{Entry, Leftover};
+use super::entry::{DroppedParts, Entry, Leftover};
 use super::error::ImportError;
 use super::place::Place;
 use super::priority::Priorities;
 use super::shape::Shape;
 use super::source::Source;
 use super::source::Syntax;
-use super::{DroppedPart, Imported, Item, KeptKey, MappedKey, Options, claim};
+use super::{Imported, Item, KeptKey, MappedKey, Options, claim};
 use crate::list::{
     Draft, EntriesAt, Repairs, Report, Resolved, draft, no_object, resolve, share_check,
 };
@@ -27,7 +27,7 @@ pub(super) struct Intake<'o> {
     besides: Vec<(Place, Vec<Leftover>)>,
     list_keys: Vec<(Place, String, Value)>,
     mapped: Vec<MappedKey>,
-    not_mapped: Vec<DroppedPart>,
+    pub(super) not_mapped: DroppedParts,
     /// The default check of entries without one.
     verify: Option<String>,
     pub(super) priorities: Priorities,
@@ -42,7 +42,7 @@ impl<'o> Intake<'o> {
             besides: Vec::new(),
             list_keys: Vec::new(),
             mapped: Vec::new(),
-            not_mapped: Vec::new(),
+            not_mapped: DroppedParts::default(),
             verify: None,
             priorities: Priorities::default(),
         }
@@ -81,7 +81,7 @@ impl<'o> Intake<'o> {
         let draft =
             draft(&entry.own, self.drafts.len(), entry.place.to_string(), at, &mut self.report);
         entry.mapped.iter().for_each(|(from, to)| self.map(from, to));
-        self.not_mapped.extend(entry.not_mapped);
+        self.not_mapped.0.extend(entry.not_mapped.0);
         self.add_draft(entry.place, draft, leftovers);
     }
 
@@ -122,16 +122,6 @@ impl<'o> Intake<'o> {
         }
     }
 
-    /// Reports a dropped part.
-    pub(super) fn leave(
-        &mut self,
-        place: Place,
-        what: impl Into<String>,
-        reason: impl Into<String>,
-    ) {
-        self.not_mapped.push(DroppedPart { place, what: what.into(), reason: reason.into() });
-    }
-
     /// Keeps the keys of the list as a whole, except the given ones.
     pub(super) fn keep_around(
         &mut self,
@@ -159,11 +149,8 @@ impl<'o> Intake<'o> {
         let Resolved { mut features, dropped } =
             resolve(drafts, options.known, repairs, &mut report);
         for (index, target) in dropped {
-            not_mapped.push(DroppedPart {
-                place: besides[index].0.clone(),
-                what: format!("the dependency of `{}` on `{target}`", features[index].id),
-                reason: "there is no such entry".to_owned(),
-            });
+            let what = format!("the dependency of `{}` on `{target}`", features[index].id);
+            not_mapped.add(besides[index].0.clone(), what, "there is no such entry");
         }
         for ((feature, written), (_, leftovers)) in features.iter().zip(written).zip(&mut besides) {
             if let Some(written) = written.filter(|written| written != feature.id.as_str()) {
@@ -185,10 +172,12 @@ impl<'o> Intake<'o> {
         let claimed = items.iter().filter(|item| claim::is_claimed(&item.extra)).count();
         if claimed > 0 {
             notes.push(format!(
-                "{claimed} of {} are said to pass: kept as `claimed_passes`, for Longhaul's gates to decide",
+                "{claimed} of {} are said to pass: kept as `claimed_passes`, for Longhaul's gates \
+                 to decide",
                 items.len()
             ));
         }
+        let not_mapped = not_mapped.0;
         Ok(Imported { shape, items, priority, list_keys, mapped, kept_extra, not_mapped, notes })
     }
 }

@@ -51,7 +51,8 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
     let mut failing: Vec<FailingTest> = Vec::new();
     let mut lines: HashMap<(String, String), usize> = HashMap::new();
     // Counts lines incrementally, because counting from the start is slow in a long report.
-    let (mut at, mut line) = (0, 1);
+    let mut at = 0;
+    let mut line = 1;
     for (case, test) in cases.iter().filter_map(|case| Some((case, failing_test(*case)?))) {
         let start = case.range().start;
         line += document.input_text()[at..start].matches('\n').count();
@@ -63,7 +64,11 @@ fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError>
             }
             Entry::Occupied(earlier) => {
                 let reason = format!("it fails at line {} too, and counts once", earlier.get());
-                intake.leave(Place::line(line), format!("the test `{}`", test.name), reason);
+                intake.not_mapped.add(
+                    Place::line(line),
+                    format!("the test `{}`", test.name),
+                    reason,
+                );
             }
         }
     }
@@ -128,7 +133,9 @@ fn digest(text: &str) -> u32 {
 
 /// A test as keys, as if the report were JSON.
 fn entry_of(test: &FailingTest, id: &str) -> Map<String, Value> {
-    let place = json!({ "suite": test.suite, "classname": test.class, "name": test.name, "file": test.file });
+    let place = json!({
+        "suite": test.suite, "classname": test.class, "name": test.name, "file": test.file
+    });
     let keys = [
         ("id", json!(id)),
         ("name", json!(test.name)),

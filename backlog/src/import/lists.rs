@@ -142,7 +142,7 @@ fn read(
         let others = source.lists().into_iter().filter(|other| *other != key);
         for other in others {
             let place = Place::document().below(other);
-            intake.leave(
+            intake.not_mapped.add(
                 place,
                 format!("the list under `{other}`"),
                 format!("the entries are under `{key}`"),
@@ -158,7 +158,7 @@ fn read(
     if matches!(shape, Shape::Adk | Shape::AdkMeta | Shape::AdkTests)
         && let Some(counts) = source.object().and_then(|list| list.get("summary"))
     {
-        intake.leave(
+        intake.not_mapped.add(
             Place::document().below("summary"),
             format!("the counts {counts}"),
             "Longhaul counts for itself",

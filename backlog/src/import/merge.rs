@@ -14,10 +14,10 @@ pub struct Merged {
     /// The indexes of the items that were added.
     pub added: Vec<usize>,
     /// The items with a known id whose differing fields were taken over.
-    pub updated: Vec<Skipped>,
+    pub updated: Vec<KnownItem>,
     /// The other items with a known id.
-    pub skipped: Vec<Skipped>,
-    /// The keys of the list as a whole that the project's list has now, or would have.
+    pub skipped: Vec<KnownItem>,
+    /// The keys of the list as a whole that were added; in a dry run, that would be added.
     pub kept_keys: Vec<KeptKey>,
     /// The keys that could not be added.
     pub not_mapped: Vec<DroppedPart>,
@@ -25,7 +25,7 @@ pub struct Merged {
 
 /// An item whose id is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct KnownItem {
     /// The index of the item.
     pub item: usize,
     /// The known id, which may differ in case.
@@ -34,8 +34,8 @@ pub struct Skipped {
     pub differs: Vec<&'static str>,
 }
 
-/// Adds new features to a list: all of them, or none if the list would become invalid. `update`:
-/// known entries take over the fields that differ, without claims.
+/// Adds new features to a list: all of them, or none if the list would become invalid. With
+/// `update`, known entries get the imported values of differing fields, except claims.
 ///
 /// Importing a file again changes nothing.
 pub fn merge(
@@ -43,16 +43,16 @@ pub fn merge(
     imported: &Imported,
     update: bool,
 ) -> Result<Merged, ImportError> {
-    let there: HashMap<String, &Feature> =
+    let by_id: HashMap<String, &Feature> =
         list.features().iter().map(|feature| (feature.id.folded(), feature)).collect();
     let mut merged = Merged::default();
     for (index, item) in imported.items.iter().enumerate() {
-        match there.get(&item.feature.id.folded()) {
+        match by_id.get(&item.feature.id.folded()) {
             Some(known) => {
                 let differs = differing(known, item);
                 let is_updated = update && !differs.is_empty();
-                let skipped = Skipped { item: index, id: known.id.clone(), differs };
-                if is_updated { &mut merged.updated } else { &mut merged.skipped }.push(skipped);
+                let item = KnownItem { item: index, id: known.id.clone(), differs };
+                if is_updated { &mut merged.updated } else { &mut merged.skipped }.push(item);
             }
             None => merged.added.push(index),
         }
@@ -83,15 +83,18 @@ pub fn merge(
     Ok(merged)
 }
 
-/// A list with only names and descriptions may swap the two: that is no difference.
+/// An empty description equals one that repeats the name: exports write that.
 fn differing(known: &Feature, item: &Item) -> Vec<&'static str> {
     let mut fields = known.differing_fields(&item.feature);
-    let given_back = item.feature.description.is_empty() && known.description == known.name;
+    let is_description_from_name =
+        item.feature.description.is_empty() && known.description == known.name;
     let mut extra = item.extra.iter().filter(|(key, _)| is_extra(key));
-    let has_other = extra.any(|(key, value)| known.extra.get(key) != Some(value));
+    let has_other_extra = extra.any(|(key, value)| known.extra.get(key) != Some(value));
     // The list may have more unread keys; those of the item are not in its feature.
-    fields.retain(|field| *field != "extra" && (*field != "description" || !given_back));
-    fields.extend(has_other.then_some("extra"));
+    fields.retain(|field| {
+        *field != "extra" && (*field != "description" || !is_description_from_name)
+    });
+    fields.extend(has_other_extra.then_some("extra"));
     fields
 }
 

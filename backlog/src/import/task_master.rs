@@ -1,4 +1,4 @@
-//! `tasks`, below tags or not: subtasks become acceptance criteria of their task.
+//! Task Master: `tasks` at the root or below tags. Subtasks become acceptance criteria.
 
 use std::collections::BTreeSet;
 
@@ -38,34 +38,34 @@ fn tags(list: &Map<String, Value>) -> impl Iterator<Item = (&String, &Vec<Value>
 
 fn read(source: &Source<'_>, intake: &mut Intake<'_>) -> Result<(), ImportError> {
     let shape = Shape::TaskMaster;
-    let other = |reason: &str| ImportError::OtherShape {
+    let wrong_shape = |reason: &str| ImportError::OtherShape {
         shape,
         place: Place::document(),
         reason: reason.to_owned(),
     };
-    let list = source.object().ok_or_else(|| other("its root is no object"))?;
+    let list = source.object().ok_or_else(|| wrong_shape("its root is no object"))?;
     if let Some(tasks) = list.get("tasks").and_then(Value::as_array) {
         add(&Place::document(), list, tasks, "", intake);
         return Ok(());
     }
-    let chosen = chosen(list, intake.options.tag, other)?;
+    let chosen = chosen(list, intake.options.tag, wrong_shape)?;
     leave_other_tags(list, &chosen, intake);
     for (tag, tasks) in chosen {
-        let around = list.get(tag).and_then(Value::as_object).unwrap_or(list);
-        add(&Place::document().below(tag), around, tasks, &prefix(tag), intake);
+        let parent_object = list.get(tag).and_then(Value::as_object).unwrap_or(list);
+        add(&Place::document().below(tag), parent_object, tasks, &prefix(tag), intake);
     }
     Ok(())
 }
 
 fn add(
     place: &Place,
-    around: &Map<String, Value>,
+    parent_object: &Map<String, Value>,
     tasks: &[Value],
     prefix: &str,
     intake: &mut Intake<'_>,
 ) {
     let tasks = intake.objects(placed(&place.below("tasks"), tasks));
-    let gone: BTreeSet<String> = tasks
+    let cancelled_ids: BTreeSet<String> = tasks
         .iter()
         .filter(|(_, task)| is_cancelled(task))
         .filter_map(|(_, task)| id(task))
@@ -73,13 +73,13 @@ fn add(
     for (place, task) in tasks {
         if is_cancelled(task) {
             let what = format!("the task {}", id(task).unwrap_or_default());
-            intake.leave(place, what, CANCELLED);
+            intake.not_mapped.add(place, what, CANCELLED);
             continue;
         }
-        let task = translated(Entry::new(place, task), prefix, &gone);
+        let task = translated(Entry::new(place, task), prefix, &cancelled_ids);
         intake.add_ranked(Shape::TaskMaster, task, EntriesAt::Root);
     }
-    intake.keep_around(around, place, &["tasks"]);
+    intake.keep_around(parent_object, place, &["tasks"]);
 }
 
 fn is_cancelled(task: &Map<String, Value>) -> bool {
@@ -88,7 +88,12 @@ fn is_cancelled(task: &Map<String, Value>) -> bool {
 }
 
 fn id(task: &Map<String, Value>) -> Option<String> {
-    task.get("id").map(|id| id.to_string().trim_matches('"').to_owned())
+    task.get("id").map(id_text)
+}
+
+/// An id as text: a file has numbers and texts.
+fn id_text(id: &Value) -> String {
+    id.to_string().trim_matches('"').to_owned()
 }
 
 /// The beginning of the ids of a tag: each tag counts its tasks from 1. `master` is the default
@@ -105,7 +110,7 @@ type Tag<'l> = (&'l String, &'l Vec<Value>);
 fn chosen<'l>(
     list: &'l Map<String, Value>,
     wanted: Option<&str>,
-    other: impl Fn(&str) -> ImportError,
+    wrong_shape: impl Fn(&str) -> ImportError,
 ) -> Result<Vec<Tag<'l>>, ImportError> {
     let named = |reason: String| ImportError::Tags {
         reason,
@@ -125,7 +130,7 @@ fn chosen<'l>(
         0 => tags(list)
             .next()
             .map(|tag| vec![tag])
-            .ok_or_else(|| other("it has no array under `tasks`, and no tag has one")),
+            .ok_or_else(|| wrong_shape("it has no array under `tasks`, and no tag has one")),
         _ => Err(named("several tags have tasks".to_owned())),
     }
 }
@@ -136,18 +141,22 @@ fn leave_other_tags(list: &Map<String, Value>, chosen: &[Tag<'_>], intake: &mut 
         let what = format!("{} tasks under the tag `{tag}`", tasks.len());
         let taken: Vec<&str> = chosen.iter().map(|(tag, _)| tag.as_str()).collect();
         let reason = format!("the tag `{}` is read", taken.join("`, `"));
-        intake.leave(Place::document().below(tag), what, reason);
+        intake.not_mapped.add(Place::document().below(tag), what, reason);
     }
 }
 
-fn translated<'e>(mut task: Entry<'e>, prefix: &str, gone: &BTreeSet<String>) -> Entry<'e> {
+fn translated<'e>(
+    mut task: Entry<'e>,
+    prefix: &str,
+    cancelled_ids: &BTreeSet<String>,
+) -> Entry<'e> {
     for (key, field) in
         [("id", "id"), ("title", "name"), ("description", "description"), ("status", "status")]
     {
         task.take(key, field);
     }
     task.take("priority", "priority");
-    dependencies(&mut task, gone);
+    dependencies(&mut task, cancelled_ids);
     task.carry("details", "Details");
     let mut criteria: Vec<String> =
         task.text("testStrategy").map(|text| text.trim().to_owned()).into_iter().collect();
@@ -168,13 +177,13 @@ fn translated<'e>(mut task: Entry<'e>, prefix: &str, gone: &BTreeSet<String>) ->
             if links {
                 let what = "the order of a subtask";
                 let reason = "a subtask is a criterion of its task, and criteria have no order";
-                task.leave(place.below(index).below("dependencies"), what, reason);
+                task.not_mapped.add(place.below(index).below("dependencies"), what, reason);
             }
         }
     }
     task.own.insert("acceptance_criteria".to_owned(), json!(criteria));
     if !prefix.is_empty() {
-        let prefixed = |id: &Value| json!(format!("{prefix}{}", id.to_string().trim_matches('"')));
+        let prefixed = |id: &Value| json!(format!("{prefix}{}", id_text(id)));
         for key in ["id", "depends_on"] {
             match task.own.get_mut(key) {
                 Some(Value::Array(ids)) => ids.iter_mut().for_each(|id| *id = prefixed(id)),
@@ -187,29 +196,28 @@ fn translated<'e>(mut task: Entry<'e>, prefix: &str, gone: &BTreeSet<String>) ->
 }
 
 /// Ids of tasks; a subtask `1.2` refers to its task.
-fn dependencies(task: &mut Entry<'_>, gone: &BTreeSet<String>) {
+fn dependencies(task: &mut Entry<'_>, cancelled_ids: &BTreeSet<String>) {
     let Some(links) = task.value("dependencies").and_then(Value::as_array) else {
         return task.take("dependencies", "depends_on");
     };
-    let own = task.value("id").map(|id| id.to_string().trim_matches('"').to_owned());
+    let own = task.value("id").map(id_text);
     let place = task.place.below("dependencies");
     let mut depends_on = Vec::with_capacity(links.len());
     for (index, link) in links.iter().enumerate() {
-        let number = link.to_string();
-        let number = number.trim_matches('"');
-        if gone.contains(number.split('.').next().unwrap_or(number)) {
+        let number = id_text(link);
+        if cancelled_ids.contains(number.split('.').next().unwrap_or(&number)) {
             let what = format!("the dependency on the task {number}");
-            task.leave(place.below(index), what, CANCELLED);
+            task.not_mapped.add(place.below(index), what, CANCELLED);
             continue;
         }
         let Some((above, _)) = number.split_once('.') else {
             depends_on.push(link.clone());
             continue;
         };
-        task.leave(
+        task.not_mapped.add(
             place.below(index),
-            format!("the wait for the subtask {link}"),
-            "its whole task is waited for",
+            format!("the dependency on the subtask {link}"),
+            "it became a dependency on its task",
         );
         if Some(above) != own.as_deref() && !depends_on.contains(&json!(above)) {
             depends_on.push(json!(above));

@@ -37,7 +37,8 @@ impl FeatureList {
         let mut found = list_edits(earlier, self);
         for &(before, after) in &pairs.common {
             let id = &earlier.features[before].id;
-            let (before, after) = (earlier.entry(before), self.entry(after));
+            let before = earlier.entry(before);
+            let after = self.entry(after);
             found.extend(
                 entry_edits(before, after)
                     .into_iter()
@@ -63,7 +64,8 @@ impl FeatureList {
     pub fn flips_since(&self, earlier: &Self) -> Vec<Difference> {
         let mut found = Vec::new();
         for (before, after) in Pairs::new(earlier, self).common {
-            let (before, after) = (&earlier.features[before], &self.features[after]);
+            let before = &earlier.features[before];
+            let after = &self.features[after];
             let mut flips = Vec::new();
             if before.passes != after.passes {
                 flips.push(format!("`passes` {} -> {}", before.passes, after.passes));

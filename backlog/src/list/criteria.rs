@@ -42,7 +42,8 @@ fn filled<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
 /// The criteria and the commands under a key that may hold both.
 pub(super) fn mixed(key: &str, value: &Value) -> (Vec<String>, Vec<String>) {
     let values = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-    let (mut criteria, mut commands) = (Vec::new(), Vec::new());
+    let mut criteria = Vec::new();
+    let mut commands = Vec::new();
     for value in values {
         let command = command_of(value).or_else(|| value.as_str().filter(|text| is_command(text)));
         if let Some(command) = command {

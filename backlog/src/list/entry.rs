@@ -116,7 +116,8 @@ impl Reader<'_> {
     }
 
     fn checks(&mut self) -> Vec<Check> {
-        let advice = "write a shell command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds above 0";
+        let advice = "write a shell command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole \
+                      number of seconds above 0";
         let mut found: Vec<(Option<String>, Check)> =
             CHECK_KEYS.iter().flat_map(|key| self.listed(key, advice, check_of)).collect();
         for run in self.commands() {
@@ -174,7 +175,10 @@ impl Reader<'_> {
             && !self.entry.contains_key(CLAIMED_PASSES)
         {
             self.report.guess(
-                format!("the status {status} and passes = {passes} contradict each other: neither is believed"),
+                format!(
+                    "the status {status} and passes = {passes} contradict each other: neither is \
+                     believed"
+                ),
                 self.label(),
             );
         }

@@ -177,7 +177,8 @@ fn legend(values: &Map<String, Value>) -> Option<PriorityOrder> {
         })
         .collect();
     meanings.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (low, high) = (meanings.first()?.1, meanings.last()?.1);
+    let low = meanings.first()?.1;
+    let high = meanings.last()?.1;
     match low.cmp(&high) {
         std::cmp::Ordering::Greater => Some(PriorityOrder::LowFirst),
         std::cmp::Ordering::Less => Some(PriorityOrder::HighFirst),

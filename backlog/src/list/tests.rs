@@ -64,7 +64,8 @@ fn check_states(
 }
 
 fn check_edits(before: &Value, after: &Value, edits: &[&str], flips: &[&str]) {
-    let (before, after) = (list(before), list(after));
+    let before = list(before);
+    let after = list(after);
     let texts =
         |found: Vec<Difference>| found.iter().map(Difference::to_string).collect::<Vec<_>>();
     assert_eq!(texts(after.edits_since(&before)), edits);
@@ -93,7 +94,8 @@ fn the_own_shape_is_read() {
              "checks": [{"name": "unit", "run": "cargo test", "timeout_seconds": 60}, "make lint"]},
             {"id": "login", "name": "Login", "depends_on": ["tables"], "category": "functional", "approval": true}]}),
         &[
-            "tables|Tables|d|3|completed/true/2026-01-18T00:00:00|a;b||unit=cargo test,check-2=make lint",
+            "tables|Tables|d|3|completed/true/2026-01-18T00:00:00|a;b||unit=cargo \
+             test,check-2=make lint",
             "login|Login||0|pending/false/-||tables|",
         ],
     );
@@ -107,11 +109,15 @@ fn the_quickstart_shape_gets_ids_from_the_descriptions() {
         {"category": "style", "description": "Tudo em português, já!", "passes": false},
         {"description": "登录", "passes": false}]);
     let expected = [
-        "user-can-log-in-with-e-mail-and-password|User can log in with e-mail and password, and is then shown the start page|User can log in with e-mail and password, and is then shown the start page|0|pending/false/-|open;type||",
+        "user-can-log-in-with-e-mail-and-password|User can log in with e-mail and password, and \
+         is then shown the start page|User can log in with e-mail and password, and is then shown \
+         the start page|0|pending/false/-|open;type||",
         "tudo-em-portugues-ja|Tudo em português, já!|Tudo em português, já!|0|completed/true/-|||",
         "tudo-em-portugues-ja-2|Tudo em português, já!|Tudo em português, já!|0|pending/false/-|||",
         "feature-4|登录|登录|0|pending/false/-|||",
-        "no id: one was made from the name or the description (entry 1 -> `user-can-log-in-with-e-mail-and-password`, entry 2 -> `tudo-em-portugues-ja`, entry 3 -> `tudo-em-portugues-ja-2` and 1 more)",
+        "no id: one was made from the name or the description (entry 1 -> \
+         `user-can-log-in-with-e-mail-and-password`, entry 2 -> `tudo-em-portugues-ja`, entry 3 \
+         -> `tudo-em-portugues-ja-2` and 1 more)",
     ];
     check_read(&document, &expected);
     let before: Vec<FeatureId> =
@@ -137,8 +143,10 @@ fn the_seed_shapes_depend_by_name() {
             "tables|Tables||0|completed/false/-|||",
             "last tested at `soon`: not a date (entry 1)",
             "the status `done` is read as completed (entry 2)",
-            "the status completed and passes = false contradict each other: neither is believed (entry 2)",
-            "no id: one was made from the name or the description (entry 1 -> `user-login`, entry 2 -> `tables`)",
+            "the status completed and passes = false contradict each other: neither is believed \
+             (entry 2)",
+            "no id: one was made from the name or the description (entry 1 -> `user-login`, entry \
+             2 -> `tables`)",
         ],
     );
 }
@@ -179,7 +187,8 @@ fn wild_shapes_are_read_with_notes() {
 fn what_is_no_list_is_refused() {
     check_refused(
         "[{]",
-        "the feature list is not JSON: key must be a string (line 1, column 3); correct it there, or take the last good version back from git",
+        "the feature list is not JSON: key must be a string (line 1, column 3); correct it there, \
+         or take the last good version back from git",
     );
     let advice = "write an array of features, or an object with the array under `features`";
     check_refused("7", &format!("the feature list has no entries: found 7; {advice}"));
@@ -205,23 +214,36 @@ fn all_problems_are_named_at_once() {
     check_refused(
         &document.to_string(),
         "the feature list has 17 problems:\n\
-         - entry 1 (`a`), `depends_on`: \"zz\" is no id and no name of another entry; add that feature, correct the id, or take the dependency out\n\
-         - entry 1 (`a`), `depends_on`: \"a\" is the entry itself; take it out: a feature cannot wait for itself\n\
+         - entry 1 (`a`), `depends_on`: \"zz\" is no id and no name of another entry; add that \
+         feature, correct the id, or take the dependency out\n\
+         - entry 1 (`a`), `depends_on`: \"a\" is the entry itself; take it out: a feature cannot \
+         wait for itself\n\
          - entry 2 (`A`), `description`: found 7; write a text\n\
-         - entry 2 (`A`), `name`: missing, and so is `description` (keys found: id, description, describen); write one of them\n\
-         - entry 2 (`A`), `id`: \"A\" is taken: entry 1 `a` has it (capital letters do not count); give one of the two another id\n\
+         - entry 2 (`A`), `name`: missing, and so is `description` (keys found: id, description, \
+         describen); write one of them\n\
+         - entry 2 (`A`), `id`: \"A\" is taken: entry 1 `a` has it (capital letters do not \
+         count); give one of the two another id\n\
          - entry 3 (`../x`), `passes`: found \"yes\"; write true or false\n\
-         - entry 3 (`../x`), `priority`: found 1.5; write a whole number, higher for sooner, or one of critical, high, medium, low\n\
+         - entry 3 (`../x`), `priority`: found 1.5; write a whole number, higher for sooner, or \
+         one of critical, high, medium, low\n\
          - entry 3 (`../x`), `steps`: found 1; write a text or an array of texts\n\
-         - entry 3 (`../x`), `checks`: found {\"name\":\"c\"}; write a shell command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds above 0\n\
-         - entry 3 (`../x`), `id`: found \"../x\": only ASCII letters, digits and . _ - are allowed; write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a digit\n\
-         - entry 4, `entry`: found \"text\"; write an object with at least a `name` or a `description`\n\
+         - entry 3 (`../x`), `checks`: found {\"name\":\"c\"}; write a shell command, or \
+         {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds above 0\n\
+         - entry 3 (`../x`), `id`: found \"../x\": only ASCII letters, digits and . _ - are \
+         allowed; write at most 64 ASCII letters, digits and . _ -, beginning with a letter or a \
+         digit\n\
+         - entry 4, `entry`: found \"text\"; write an object with at least a `name` or a \
+         `description`\n\
          - entry 5, `id`: found true; write a text or a whole number\n\
          - entry 5, `status`: found 3; write a text\n\
-         - entry 5, `depends_on`: found {\"id\":1}; write an array of ids or names of other entries\n\
-         - entry 5, `depends_on`: \"Same\" is the name of `same` and of `same-2`; name the dependency by its id\n\
+         - entry 5, `depends_on`: found {\"id\":1}; write an array of ids or names of other \
+         entries\n\
+         - entry 5, `depends_on`: \"Same\" is the name of `same` and of `same-2`; name the \
+         dependency by its id\n\
          - entry 6, `lastTested`: found 4; write a text\n\
-         - entry 6, `checks`: found {\"name\":\"c\",\"run\":\"r\",\"timeout\":0}; write a shell command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds above 0",
+         - entry 6, `checks`: found {\"name\":\"c\",\"run\":\"r\",\"timeout\":0}; write a shell \
+         command, or {\"name\", \"run\", \"timeout_seconds\"} with a whole number of seconds \
+         above 0",
     );
 }
 
@@ -266,7 +288,8 @@ fn tampering_is_shown_and_flips_apart_from_it() {
         &after,
         &[
             "the list: `project_name` reworded: \"p\" -> \"q\"",
-            "`a`: `description` reworded: \"…page shows all of the orders of the customer\" -> \"…page shows all of the goods\"",
+            "`a`: `description` reworded: \"…page shows all of the orders of the customer\" -> \
+             \"…page shows all of the goods\"",
             "`a`: `steps` changed: -\"2\"",
             "`a`: `note` added: \"n\"",
             "`b`: `x` changed: {\"k\":1} -> {\"k\":2}",
@@ -373,7 +396,8 @@ fn a_key_that_is_twice_in_one_object_is_refused_with_its_place() {
     let cases = [
         ("{\"features\": [],\n\"features\": []}", "features", 2),
         (
-            "{\"features\": [\n{\"id\": \"a\", \"name\": \"A\", \"checks\": [\"false\"],\n\"checks\": []}]}",
+            "{\"features\": [\n{\"id\": \"a\", \"name\": \"A\", \"checks\": \
+             [\"false\"],\n\"checks\": []}]}",
             "checks",
             3,
         ),

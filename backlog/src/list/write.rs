@@ -40,8 +40,9 @@ impl FeatureList {
             };
             changed |= write_state(entry, state, tested_key);
             let claim = claim(entry);
-            (feature.status, feature.passes, feature.last_tested) =
-                (claim.status, claim.passes, claim.last_tested);
+            feature.status = claim.status;
+            feature.passes = claim.passes;
+            feature.last_tested = claim.last_tested;
         }
         if changed {
             self.touch_meta(now);

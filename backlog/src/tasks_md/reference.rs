@@ -73,14 +73,16 @@ impl Known<'_> {
             return None;
         }
         let place = |id: &String| self.tasks.iter().position(|task| task.eq_ignore_ascii_case(id));
-        let (from, to) = (place(&first)?, place(&last)?);
+        let from = place(&first)?;
+        let to = place(&last)?;
         (from <= to).then(|| self.tasks[from..=to].to_vec())
     }
 
     /// The tasks below the heading that begins with `Phase 2`, `Fase 2` or `Sprint 2`.
     fn section(&self, text: &str) -> Option<Vec<String>> {
         let mut words = text.split_whitespace();
-        let (kind, number) = (words.next()?.to_lowercase(), words.next()?.trim_matches(':'));
+        let kind = words.next()?.to_lowercase();
+        let number = words.next()?.trim_matches(':');
         if !["phase", "fase", "sprint"].contains(&kind.as_str()) {
             return None;
         }

@@ -54,7 +54,8 @@ pub(crate) fn command() -> Command {
     }
     let groups = groups(&command);
     command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n\
+         {{options}}{{after-help}}"
     ))
 }
 
@@ -152,7 +153,8 @@ mod tests {
 
     /// The words of a line of the shell.
     fn longhaul_words(line: &str) -> Vec<String> {
-        let (mut words, mut quote) = (vec![String::new()], None);
+        let mut words = vec![String::new()];
+        let mut quote = None;
         for letter in line.chars() {
             match (letter, quote) {
                 ('"' | '\'', None) => quote = Some(letter),

@@ -11,7 +11,7 @@ use super::session::Session;
 use super::shared::{EventsOutput, ListOutput, span};
 use super::usage::Usage;
 use super::{OneRun, Output, Target};
-use longhaul_server::views::KINDS;
+use longhaul_server::RunKind;
 use longhaul_workflows::projection::State;
 
 /// The read-only commands.
@@ -39,6 +39,10 @@ pub(crate) enum Look {
     Usage(Usage),
 }
 
+fn kind() -> impl TypedValueParser<Value = RunKind> {
+    PossibleValuesParser::new(RunKind::NAMES).map(|name| RunKind::named(&name))
+}
+
 fn state() -> impl TypedValueParser<Value = State> {
     let names = PossibleValuesParser::new(State::ALL.map(State::word));
     names.try_map(|name| name.parse())
@@ -53,8 +57,8 @@ pub(crate) struct List {
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = state())]
     pub(crate) status: Vec<State>,
     /// Only runs of this kind
-    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
-    pub(crate) kind: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = kind())]
+    pub(crate) kind: Option<RunKind>,
     /// Only runs of this feature
     #[arg(long, value_name = "ID")]
     pub(crate) feature: Option<String>,
@@ -71,7 +75,8 @@ pub(crate) struct List {
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Maximum number of runs
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     /// Continue after the last page: the cursor that it printed
     #[arg(long, value_name = "CURSOR")]

@@ -28,7 +28,9 @@ pub(crate) struct RunSelection {
 pub(crate) struct Replay {
     /// Files: exports, backups, histories, directories of them; - for standard input; or runs or
     /// features of the log
-    #[arg(required_unless_present_any = ["project", "all"], conflicts_with_all = ["project", "all"], value_name = "RUN|FEATURE|FILE")]
+    #[arg(value_name = "RUN|FEATURE|FILE")]
+    #[arg(required_unless_present_any = ["project", "all"])]
+    #[arg(conflicts_with_all = ["project", "all"])]
     pub(crate) targets: Vec<String>,
     /// A project of the log (its id or its directory): its run and all runs below it
     #[arg(long, value_name = "DIR|ID", conflicts_with = "all")]

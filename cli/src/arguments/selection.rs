@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use longhaul_server::views::KINDS;
+use longhaul_server::RunKind;
 use longhaul_workflows::projection::State;
 
 use super::key_value::key_value;
@@ -34,7 +34,7 @@ pub(crate) enum Filter {
     /// The directory of a project, its id, or a prefix of the id.
     Project(String),
     Status(State),
-    Kind(String),
+    Kind(RunKind),
     Feature(String),
     Label(String, String),
 }
@@ -47,8 +47,8 @@ impl FromStr for Filter {
         Ok(match key.as_str() {
             "project" => Self::Project(value),
             "status" => Self::Status(value.parse()?),
-            "kind" if KINDS.contains(&&*value) => Self::Kind(value),
-            "kind" => return Err(format!("`{value}` is none of {}", KINDS.join(", "))),
+            "kind" if RunKind::NAMES.contains(&&*value) => Self::Kind(RunKind::named(&value)),
+            "kind" => return Err(format!("`{value}` is none of {}", RunKind::NAMES.join(", "))),
             "feature" => Self::Feature(value),
             _ => match key.strip_prefix("label.") {
                 Some(label) if !label.is_empty() => Self::Label(label.to_owned(), value),

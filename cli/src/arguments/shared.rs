@@ -18,7 +18,8 @@ const LIMITS: &str = "Limits";
 #[derive(Debug, clap::Args)]
 pub(crate) struct RequestArguments {
     /// The reason, kept in the history
-    #[arg(long, visible_alias = "reason", default_value = "", value_name = "TEXT", hide_default_value = true, help_heading = AUDIT)]
+    #[arg(long, visible_alias = "reason", value_name = "TEXT", help_heading = AUDIT)]
+    #[arg(default_value = "", hide_default_value = true)]
     pub(crate) why: String,
     /// The requester [default: the user]
     #[arg(long, visible_alias = "identity", value_name = "NAME", help_heading = AUDIT)]
@@ -50,7 +51,8 @@ pub(crate) struct Wait {
     #[arg(long, help_heading = LIMITS)]
     pub(crate) wait: bool,
     /// The most time that --wait takes; then the exit code is 3
-    #[arg(long, value_name = "TIME", requires = "wait", value_parser = duration, help_heading = LIMITS)]
+    #[arg(long, value_name = "TIME", requires = "wait", value_parser = duration)]
+    #[arg(help_heading = LIMITS)]
     pub(crate) timeout: Option<std::time::Duration>,
 }
 
@@ -94,11 +96,13 @@ pub(crate) struct Target {
 #[derive(Debug, clap::Args)]
 pub(crate) struct AtOnce {
     /// Maximum number of agents that work at once, in all projects together [default: 8]
-    #[arg(long = "max-agents", value_name = "N", help_heading = LIMITS, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "max-agents", value_name = "N", help_heading = LIMITS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) agents: Option<u32>,
     /// Maximum number of checks that run at once, in all projects together [default: the number of
     /// processors]
-    #[arg(long = "max-checks", value_name = "N", help_heading = LIMITS, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "max-checks", value_name = "N", help_heading = LIMITS)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) checks: Option<u32>,
 }
 

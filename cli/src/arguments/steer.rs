@@ -51,9 +51,8 @@ pub(crate) struct AnswerArguments {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(
-    override_usage = "longhaul signal [OPTIONS] <RUN> <NAME> [JSON]\n       longhaul signal [OPTIONS] --filter <KEY=VALUE> <NAME> [JSON]"
-)]
+#[command(override_usage = "longhaul signal [OPTIONS] <RUN> <NAME> [JSON]\n\
+                  \x20      longhaul signal [OPTIONS] --filter <KEY=VALUE> <NAME> [JSON]")]
 pub(crate) struct Signal {
     /// The run (- reads ids from standard input) unless --filter is given; the name of the signal;
     /// its payload as JSON
@@ -64,9 +63,8 @@ pub(crate) struct Signal {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(
-    override_usage = "longhaul steer [OPTIONS] <RUN|FEATURE|DIR> <TEXT>\n       longhaul steer [OPTIONS] --filter <KEY=VALUE> <TEXT>"
-)]
+#[command(override_usage = "longhaul steer [OPTIONS] <RUN|FEATURE|DIR> <TEXT>\n\
+                  \x20      longhaul steer [OPTIONS] --filter <KEY=VALUE> <TEXT>")]
 pub(crate) struct SteerArguments {
     /// The run, feature or project (- reads ids from standard input) unless --filter is given; the
     /// text

@@ -80,7 +80,8 @@ async fn continue_from(data_dir: &Path, dir: &Path, session: &str) -> Result<Fea
     let feature = found.session.feature.and_then(|feature| FeatureId::new(feature).ok());
     let feature = feature.filter(|_| found.session.project.as_deref() == Some(project.as_str()));
     let Some(feature) = feature else {
-        let (id, dir) = (found.session.id, dir.display());
+        let id = found.session.id;
+        let dir = dir.display();
         return Err(usage(format!("session {id} is not one of the project in {dir}")));
     };
     let run = super::named::run(&client, &found.run, dir).await?;

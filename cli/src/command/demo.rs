@@ -33,7 +33,8 @@ pub(super) async fn run(data_dir: &Path, arguments: &Demo) -> Result<Exit> {
     let exit = super::run::run(data_dir, &run, None).await;
     if model.is_some() {
         term::say(format!(
-            "`longhaul session list {dir}` lists the sessions; `session handoff ID` and `usage {dir}` show more"
+            "`longhaul session list {dir}` lists the sessions; `session handoff ID` and `usage \
+             {dir}` show more"
         ));
     }
     exit

@@ -242,8 +242,14 @@ async fn block_feature(data_dir: &Path, dir: &Path, arguments: &FeatureChange) -
     let (project, id) = in_list(dir, &arguments.id).await?;
     let requested = &arguments.request;
     let reason = if requested.why.is_empty() { "blocked by a person" } else { &requested.why };
-    let waits =
-        signal_project(data_dir, &project, signal::BLOCK, json!([id, reason]), requested).await?;
+    let waits = signal_project(
+        data_dir,
+        &project,
+        signal::BLOCK,
+        json!({ "feature": id, "reason": reason }),
+        requested,
+    )
+    .await?;
     term::say(if waits {
         format!("{id}: will be blocked at the next {}", advice::run(&project.root))
     } else {

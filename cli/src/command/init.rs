@@ -53,7 +53,8 @@ pub(super) async fn run(arguments: &Init) -> Result<Exit> {
         ("feature_list.json", list + "\n", false),
         ("init.sh", SETUP.to_owned(), true),
     ];
-    let (mut written, mut kept) = (Vec::new(), Vec::new());
+    let mut written = Vec::new();
+    let mut kept = Vec::new();
     let mut is_agent_named = agent.is_some();
     for (file, text, is_program) in files {
         if write_new(&dir.join(file), &text, is_program)? {

@@ -25,13 +25,17 @@ pub(super) async fn run(access: &Client, text: &str, dir: &Path) -> Result<RunId
     super::call(access, FindRun(name(text, dir).await?)).await
 }
 
+/// The result of looking a name up.
+pub(super) enum Lookup {
+    /// The run.
+    Found(RunId),
+    /// The name matches no run, or several.
+    Unknown(Unknown),
+}
+
 /// Resolves a name to a run, or a directory to its project. A feature takes precedence over a
 /// directory with the same name.
-pub(super) async fn run_or_dir(
-    access: &Client,
-    text: &str,
-    dir: &Path,
-) -> Result<Result<RunId, Unknown>> {
+pub(super) async fn run_or_dir(access: &Client, text: &str, dir: &Path) -> Result<Lookup> {
     let path = Path::new(text);
     let is_dir = path.is_dir();
     if !is_dir || (!text.contains('/') && !matches!(text, "." | "..")) {
@@ -39,11 +43,13 @@ pub(super) async fn run_or_dir(
         match access.call(FindRun(name)).await {
             Err(Error::Request(RequestError::UnknownName(unknown)))
                 if is_dir && unknown.why == Unresolved::Nothing => {}
-            Err(Error::Request(RequestError::UnknownName(unknown))) => return Ok(Err(unknown)),
-            found => return Ok(Ok(found?)),
+            Err(Error::Request(RequestError::UnknownName(unknown))) => {
+                return Ok(Lookup::Unknown(unknown));
+            }
+            found => return Ok(Lookup::Found(found?)),
         }
     }
-    Ok(Ok(Project::at(path).await?.id))
+    Ok(Lookup::Found(Project::at(path).await?.id))
 }
 
 /// Resolves a run, a feature or the directory of a project; without a name, the project in the
@@ -57,7 +63,10 @@ pub(super) async fn target(access: &Client, target: &Target) -> Result<RunId> {
         let never = || usage(format!("no project in {} has ever run", dir.display()));
         return Project::known_at(dir).await.map(|project| project.id).ok_or_else(never);
     };
-    run_or_dir(access, text, dir).await?.map_err(|unknown| refusal(&unknown))
+    match run_or_dir(access, text, dir).await? {
+        Lookup::Found(run) => Ok(run),
+        Lookup::Unknown(unknown) => Err(refusal(&unknown)),
+    }
 }
 
 /// The name of a known run.

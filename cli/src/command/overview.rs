@@ -64,7 +64,7 @@ fn row(terminal: Terminal, line: &ProjectLine, has_costs: bool, now: DateTime<Ut
     let counts = line.counts;
     let mut cells = vec![
         line.project.clone(),
-        terminal.state(line.status.as_str()),
+        terminal.state(line.status),
         format!("{}/{}", counts.passed, counts.total),
         count(counts.running),
         count(counts.blocked),

@@ -56,7 +56,8 @@ pub(super) async fn checkpoint(data_dir: &Path, arguments: Checkpoint) -> Result
     match arguments.output {
         Output::Table => term::print(name),
         Output::Json => {
-            let (run, RequestedBy { by, why }) = (run.to_string(), &request);
+            let run = run.to_string();
+            let RequestedBy { by, why } = &request;
             document::print(CheckpointDocument { run, name, commit, by, why })?;
         }
     }

@@ -95,8 +95,8 @@ pub(super) async fn run(
         exits.extend(documents.iter().map(verdict));
     }
     for document in &documents {
-        if let Some(LimitedWait { of: what, cause }) = document.limited_wait() {
-            say_wait(&document.project, what, cause, due.is_some());
+        if let Some(wait) = document.limited_wait() {
+            say_wait(&document.project, wait, due.is_some());
         }
     }
     report(arguments.output, &at_end, &overview, due)?;
@@ -104,7 +104,8 @@ pub(super) async fn run(
 }
 
 /// The cause of a project's wait. `is_cut`: the command ended before the limit of the wait.
-fn say_wait(project: &str, what: &str, cause: &str, is_cut: bool) {
+fn say_wait(project: &str, wait: LimitedWait<'_>, is_cut: bool) {
+    let LimitedWait { of: what, cause } = wait;
     let cause = super::terminal::safe(&status_text::first_line(cause));
     if is_cut {
         return term::say(format!("{project}: waits for the {what}: {cause}"));

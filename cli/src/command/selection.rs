@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use longhaul_server::Client;
+use longhaul_server::RunKind;
 use longhaul_server::views::list::{ListRuns, RunLine};
-use longhaul_workflows::feature::FeatureWorkflow;
-use longhaul_workflows::project::ProjectWorkflow;
 
 use super::named;
 use crate::arguments::Filter;
@@ -53,7 +52,7 @@ pub(super) async fn select(
     }
     if query.feature.is_some() {
         // The order of a feature reaches its sessions.
-        query.kind.get_or_insert_with(|| FeatureWorkflow::NAME.to_owned());
+        query.kind.get_or_insert(RunKind::Feature);
     }
     let has_status = !query.status.is_empty();
     let mut runs = super::call(client, query).await?.runs;
@@ -66,7 +65,7 @@ pub(super) async fn select(
 
 /// Drops runs whose project is selected too: its order reaches them anyway.
 pub(super) fn without_covered(mut runs: Vec<RunLine>) -> Vec<RunLine> {
-    let is_project = |run: &RunLine| run.workflow == ProjectWorkflow::NAME;
+    let is_project = |run: &RunLine| run.workflow == RunKind::Project;
     let projects: Vec<String> = runs
         .iter()
         .filter(|run| is_project(run))

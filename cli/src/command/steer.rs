@@ -15,8 +15,8 @@ use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::{Client, Delivered, Error, Order, Receiver, RequestError};
 
-pub(super) use report::OrderDocument;
 use report::{Line, Outcome};
+pub(super) use report::{OrderDocument, done};
 use targets::Target;
 pub(super) use targets::read_names;
 
@@ -127,7 +127,7 @@ async fn is_followed(
     let runs = received.filter_map(|line| line.run.clone()).collect();
     let open = wait::laggards(access, runs, order, &arguments.wait).await?;
     for run in &open {
-        term::say(format!("{run}  not {} yet", order.done()));
+        term::say(format!("{run}  not {} yet", done(order)));
     }
     Ok(open.is_empty())
 }

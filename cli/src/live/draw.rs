@@ -1,5 +1,6 @@
 //! Draws the live display.
 
+use longhaul_workflows::projection::State;
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
@@ -109,7 +110,7 @@ impl View {
             text = format!("{done}/{} projects, ", self.expected);
         }
         text += &format!(
-            "{passed}/{total} done, {running} running, {blocked} blocked, {waiting} waiting"
+            "{passed}/{total} passed, {running} running, {blocked} blocked, {waiting} waiting"
         );
         let mut times = span(now - self.begun);
         let known = self.projects.iter().map(|project| (&project.document, &project.durations));
@@ -139,11 +140,11 @@ impl Project {
         let mut spans = Vec::new();
         if document.counts.blocked > 0 {
             let text = format!("{} blocked  ", document.counts.blocked);
-            spans.push(Span::styled(text, style("blocked")));
+            spans.push(Span::styled(text, style(State::Blocked)));
         }
-        let state = document.status.as_str();
-        if document.status != ProjectState::Running {
-            spans.push(Span::styled(state, style(state)));
+        let state = document.status;
+        if state != ProjectState::Running {
+            spans.push(Span::styled(state.as_str(), style(state)));
         }
         let paused = document.sessions_paused.as_ref();
         if let Some(paused) = paused {
@@ -172,8 +173,8 @@ impl Row<'_> {
                 LineGauge::default()
                     .ratio(share(passed, total))
                     .label(label)
-                    .filled_style(style("passed"))
-                    .unfilled_style(style("waiting"))
+                    .filled_style(style(State::Passed))
+                    .unfilled_style(Style::new().dim())
                     .render(gauge, buffer);
                 project.remark().render(remark, buffer);
             }
@@ -191,10 +192,10 @@ impl Row<'_> {
                 let age = activity.map(|activity| span(now - activity.since)).unwrap_or_default();
                 put(&format!("{age:>7}"), Style::default(), elapsed, buffer);
                 let text = line.step.as_deref().unwrap_or_default();
-                put(text, style(line.status.as_str()), step, buffer);
+                put(text, style(line.status), step, buffer);
                 let last = activity.and_then(|activity| activity.last_line.clone());
                 let text = line.remark().or(last).unwrap_or_default();
-                put(&text, style("waiting"), output, buffer);
+                put(&text, Style::new().dim(), output, buffer);
             }
         }
     }

@@ -73,7 +73,7 @@ fn one_project_is_shown_with_its_sessions() {
         "shop            1/5 ──────────────────────  1 blocked",
         "  table-0     1m05s  session 1            working on table-0",
         "  table-1     1m05s  session 1            working on table-1",
-        "1/5 done, 2 running, 1 blocked, 1 waiting, 1m05s",
+        "1/5 passed, 2 running, 1 blocked, 1 waiting, 1m05s",
     ];
     assert_eq!(rows(&view, (80, 24)), expected);
     assert_eq!(rows(&view, (200, 60)).len(), 4);
@@ -89,7 +89,7 @@ fn forty_projects_are_folded_to_the_height() {
         assert!(rows.len() < usize::from(size.1).max(2), "{size:?}: {rows:#?}");
     }
     let small = rows(&view, (80, 24));
-    let total = "0/40 projects, 40/128 done, 8 running, 40 blocked, 40 waiting, 1m05s";
+    let total = "0/40 projects, 40/128 passed, 8 running, 40 blocked, 40 waiting, 1m05s";
     assert_eq!(small.last().map(String::as_str), Some(total));
     let sessions = small.iter().enumerate().filter(|(_, row)| row.contains("working on"));
     let sessions: Vec<_> = sessions.map(|(index, _)| index).collect();
@@ -124,7 +124,7 @@ fn the_time_left_is_estimated_from_passed_features() {
     view.show(&document, start() + TimeDelta::seconds(60));
     // One feature is left: `shell` needs the blocked one.
     let last = rows(&view, (80, 24)).pop();
-    let expected = "2/5 done, 1 running, 1 blocked, 1 waiting, 1m05s, about 1m00s left";
+    let expected = "2/5 passed, 1 running, 1 blocked, 1 waiting, 1m05s, about 1m00s left";
     assert_eq!(last.as_deref(), Some(expected));
     assert_eq!(rows(&view, (60, 24)).pop().as_deref(), Some("1m05s, about 1m00s left"));
 }

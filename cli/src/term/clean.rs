@@ -133,7 +133,9 @@ mod tests {
 
     #[test]
     fn sequences_are_removed_wherever_they_are_cut() {
-        let text = "a\x1b[31mred\x1b[0m \x1b]0;title\x07b\x1b]8;;http://x\x1b\\link\x1bc\x1b(B é\r\nover\rwritten\u{9b}2Jx\tend\x08\x7f \
+        let text = "a\x1b[31mred\x1b[0m \x1b]0;title\x07b\
+                    \x1b]8;;http://x\x1b\\link\x1bc\x1b(B é\r\n\
+                    over\rwritten\u{9b}2Jx\tend\x08\x7f \
                     \u{202e}turned";
         let expected = "ared blink é\nover\nwrittenx\tend turned";
         for size in [1, 2, 3, 7, 1000] {

@@ -142,7 +142,8 @@ impl Block {
                 .split("\r\n")
                 .map(|line| display_width(line).max(1).div_ceil(usize::from(width.max(1))));
             let Some(left) = room.checked_sub(rows.sum()) else { break };
-            (room, first) = (left, index);
+            room = left;
+            first = index;
         }
         for message in self.messages.iter().skip(first) {
             text += message;

@@ -48,6 +48,7 @@ impl CallState {
                 self.record_failure(attempt, failure, retry_at);
             }
             EventKind::ActivityCompleted { output, .. } => self.result = Some(Ok(output)),
+            // The completion follows in the same commit.
             EventKind::RunReconciled { happened, .. } => self.unknown = happened,
             _ => return Err(event.into()),
         }
@@ -122,6 +123,11 @@ impl Command for Calls {
             return Ok(Record::UnderWay(states));
         }
         Ok(Record::Complete(states.into_iter().filter_map(|state| state.result).collect()))
+    }
+
+    /// A call that failed for good while it was cancelled counts as cancelled.
+    fn gives_way_to_cancel(results: &Self::Answer) -> bool {
+        results.iter().any(Result::is_err)
     }
 
     fn encode(&self, encoder: &mut Encoder) {

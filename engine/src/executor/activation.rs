@@ -199,7 +199,7 @@ impl Activation {
 
     /// Applies pauses, resumptions and cancellations from the mailbox; returns when the run is not
     /// paused.
-    pub(super) async fn follow_orders(
+    pub(super) async fn wait_while_paused(
         &mut self,
         number: u32,
         command: &impl Command,
@@ -208,7 +208,7 @@ impl Activation {
             if self.is_paused() {
                 self.inbox.look();
             }
-            self.take_orders(number, command).await?;
+            self.apply_control_messages(number, command).await?;
             if !self.is_paused() {
                 return Ok(());
             }
@@ -217,13 +217,13 @@ impl Activation {
     }
 
     /// Applies all control messages of the mailbox in order.
-    pub(super) async fn take_orders(
+    pub(super) async fn apply_control_messages(
         &mut self,
         number: u32,
         command: &impl Command,
     ) -> Result<(), Stop> {
-        self.obey_terminate().await?;
-        while let Some(Message { seq, body, .. }) = self.inbox.first_order() {
+        self.terminate_if_requested().await?;
+        while let Some(Message { seq, body, .. }) = self.inbox.first_control_message() {
             let (kind, cancelled) = match body {
                 MessageBody::Pause(request) => (EventKind::RunPaused(request), false),
                 MessageBody::Resume(request) => (EventKind::RunResumed(request), false),

@@ -14,10 +14,10 @@ use crate::command::{CallState, Calls, Command};
 use crate::context::Stop;
 use crate::event::{EventKind, MessageBody, UnknownEffect};
 use crate::failure::{Failure, FailureKind};
+use crate::fault::EngineFault;
 use crate::id::{RunId, Slot};
 use crate::payload::Payload;
 use crate::policy::{Effect, Policy};
-use crate::store::StoreError;
 use crate::summary::Status;
 
 use super::activation::{Activation, Retirement};
@@ -60,7 +60,8 @@ impl Activation {
         calls: &Calls,
         states: Option<Vec<CallState>>,
     ) -> Result<Vec<Result<Payload, Failure>>, Stop> {
-        // The start of a guarded call is a commit of its own, which takes the held events along.
+        // The start of a guarded call is a commit of its own, which takes the unwritten events
+        // along.
         let pools = &self.shared.pools;
         let is_queued = |call: &Call| {
             let Policy { pool, within, .. } = &call.policy;
@@ -93,14 +94,14 @@ impl Activation {
             }
             self.inbox.look();
             self.read_mail().await?;
-            self.answer_orders(&mut batch).await?;
+            self.apply_control_to_calls(&mut batch).await?;
             if let Some(results) = batch.results() {
                 return Ok(results);
             }
             if batch.pending.is_empty() {
                 // Checked before anything begins: a paused run starts no attempt, not even a due
                 // retry. Unknown outcomes can be settled during the pause.
-                self.take_orders(number, calls).await?;
+                self.apply_control_messages(number, calls).await?;
                 if self.is_paused() {
                     self.write_all().await?;
                     self.wait(None).await;
@@ -167,25 +168,21 @@ impl Activation {
 
     fn begin_step(&mut self, batch: &mut CallBatch<'_>, index: usize) -> Result<(), Stop> {
         let call = batch.call(index);
-        let Some(handler) = self.shared.handlers.find(call.name).cloned() else {
-            let missing = StoreError::Unusable(format!(
-                "no handler for the activity `{}` in this program",
-                call.name
-            ));
-            return Err(self.broken_by(missing.into()));
-        };
+        let handler = self.handler(call)?;
         let (cancel, listen) = watch::channel(false);
         let input = call.input.clone();
-        let (pools, policy, run) =
-            (self.shared.pools.clone(), call.policy.clone(), self.run.clone());
+        let policy = call.policy.clone();
+        let is_queued = policy.pool.is_some() || policy.within.is_some();
         let step: BoxFuture<'static, (usize, CallStep)> = if batch.states[index].unknown {
             let (attempt, _) =
                 self.attempt(batch, index, batch.states[index].attempts.max(1), listen);
             Box::pin(async move {
                 (index, CallStep::Probed(attempt::probe(handler, input, attempt).await))
             })
-        } else if policy.pool.is_some() || call.policy.effect == Effect::Guarded {
+        } else if is_queued || policy.effect == Effect::Guarded {
             batch.entering.insert(index);
+            let pools = self.shared.pools.clone();
+            let run = self.run.clone();
             Box::pin(async move { (index, enter(&pools, &policy, &run, listen).await) })
         } else {
             let attempt = self.attempt(batch, index, batch.states[index].attempts + 1, listen);
@@ -194,6 +191,13 @@ impl Activation {
         batch.cancels[index] = Some(cancel);
         batch.pending.push(step);
         Ok(())
+    }
+
+    fn handler(&mut self, call: &Call) -> Result<Arc<dyn ErasedHandler>, Stop> {
+        let handler = self.shared.handlers.find(call.name).cloned();
+        handler.ok_or_else(|| {
+            self.broken_by(EngineFault::UnknownActivity(call.name.to_owned()).into())
+        })
     }
 
     fn attempt(
@@ -288,7 +292,7 @@ impl Activation {
         }
         let Some(cancel) = batch.cancels[index].clone() else { return Ok(()) };
         let attempt = self.attempt(batch, index, number, cancel.subscribe());
-        let Some(handler) = self.shared.handlers.find(call.name).cloned() else { return Ok(()) };
+        let handler = self.handler(call)?;
         batch.pending.push(to_its_end(index, call, handler, attempt, cancel, slots));
         Ok(())
     }
@@ -325,7 +329,8 @@ impl Activation {
         }
         let retry_at =
             call.policy.retry_at(&failure, batch.states[index].failures, self.shared.clock.now());
-        tracing::debug!(run = %self.run, activity = name, attempt, ?retry_at, %failure, "attempt failed");
+        let run = &self.run;
+        tracing::debug!(%run, activity = name, attempt, ?retry_at, %failure, "attempt failed");
         let kind = EventKind::ActivityFailed {
             slot,
             name,
@@ -362,7 +367,7 @@ impl Activation {
 
     /// Applies cancellations and settled outcomes from the mailbox. A pause waits for the end of
     /// running attempts.
-    async fn answer_orders(&mut self, batch: &mut CallBatch<'_>) -> Result<(), Stop> {
+    async fn apply_control_to_calls(&mut self, batch: &mut CallBatch<'_>) -> Result<(), Stop> {
         if let Some(message) = self.inbox.first_reconcile()
             && let MessageBody::Reconcile { happened, output, request } = message.body
             && let Some(index) =
@@ -384,7 +389,7 @@ impl Activation {
         }
         if self.inbox.first_terminate().is_some() {
             batch.end().await;
-            self.obey_terminate().await?;
+            self.terminate_if_requested().await?;
         }
         if !batch.cancelling && self.inbox.first_cancel().is_some() {
             batch.cancel();

@@ -7,8 +7,9 @@ use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
 use crate::context::Stop;
+use crate::fault::EngineFault;
 use crate::id::RunId;
-use crate::store::{Creation, StoreError};
+use crate::store::Creation;
 
 use super::activation::{Activation, Retirement};
 use super::inbox::Inbox;
@@ -32,12 +33,10 @@ pub(super) async fn drive(
     let mut is_last = false;
     loop {
         let activation = live(&shared, &run, &inbox, creation.take());
-        let end = AssertUnwindSafe(activation).catch_unwind().await.unwrap_or_else(|_| {
-            let message = format!(
-                "the workflow of run {run} panicked; this is a bug, its history is as it was"
-            );
-            End::Stuck(StoreError::Unusable(message).into())
-        });
+        let end = AssertUnwindSafe(activation)
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_| End::Stuck(EngineFault::Panicked(run.clone()).into()));
         match end {
             End::NextSegment => is_last = false,
             End::Retired(Retirement::Suspended(until)) => {
@@ -100,9 +99,7 @@ async fn live(
     }
     let name = activation.workflow().to_owned();
     let Some(workflow) = shared.workflows.find(&name) else {
-        return End::Stuck(
-            StoreError::Unusable(format!("no workflow `{name}` in this program")).into(),
-        );
+        return End::Stuck(EngineFault::UnknownWorkflow(name).into());
     };
     let work = async {
         let ending = workflow.run(&mut activation, input).await;

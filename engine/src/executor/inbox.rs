@@ -43,7 +43,8 @@ impl Inbox {
     /// Makes the run read its mailbox from the store and look again before it leaves memory.
     pub(crate) fn nudge(&self) {
         let mut state = self.state();
-        (state.unseen, state.unread) = (true, true);
+        state.unseen = true;
+        state.unread = true;
         self.arrived.notify_one();
     }
 
@@ -69,7 +70,7 @@ impl Inbox {
     }
 
     /// The oldest control message that can be applied at any time; it stays until [`Inbox::take`].
-    pub(crate) fn first_order(&self) -> Option<Message> {
+    pub(crate) fn first_control_message(&self) -> Option<Message> {
         let is_cancelled = self.state().cancelled;
         self.first(|body| match body {
             MessageBody::Pause(_) | MessageBody::Resume(_) => true,

@@ -1,5 +1,5 @@
-//! Joining a child that exists already: a parent that starts it receives what such a child will not
-//! send again.
+//! Joining an existing child: its outcome, or its unanswered messages, are delivered to the parent
+//! again.
 
 use crate::event::{Event, EventKind, Message, MessageBody};
 use crate::id::RunId;
@@ -33,15 +33,16 @@ impl Activation {
     }
 }
 
-/// The messages that a run has sent to another since it last heard from it, each with the time of
-/// its sending.
+/// The messages that a run has sent to another since the last message from it, each with the
+/// time of its sending.
 fn unanswered(from: &RunId, events: &[Event], mail: &[Message], to: &RunId) -> Vec<Delivery> {
     let is_answer = |message: &Message| matches!(&message.body, MessageBody::Signal { from: Some(from), .. } if from == to);
     if mail.iter().any(is_answer) {
         return Vec::new();
     }
     let answered = events.iter().rposition(|event| {
-        matches!(&event.kind, EventKind::MessageReceived { message: Some(message), .. } if is_answer(message))
+        matches!(&event.kind, EventKind::MessageReceived { message: Some(message), .. }
+            if is_answer(message))
     });
     let rest = answered.map_or(events, |answered| &events[answered + 1..]);
     let sent = |event: &Event| {

@@ -91,7 +91,7 @@ impl Performer<StartChild> for Activation {
         command: StartChild,
         _progress: Option<()>,
     ) -> Result<(), Stop> {
-        self.follow_orders(number, &command).await?;
+        self.wait_while_paused(number, &command).await?;
         let child = command.0;
         let at = self.shared.clock.now();
         let mut labels = self.summary.labels.clone();
@@ -131,7 +131,7 @@ impl Performer<Receive> for Activation {
         let deadline = if let Some(deadline) = progress {
             deadline
         } else {
-            self.follow_orders(number, &command).await?;
+            self.wait_while_paused(number, &command).await?;
             if let Some(received) = self.take_message(number, &command.filter).await? {
                 return Ok(Some(received));
             }
@@ -143,7 +143,7 @@ impl Performer<Receive> for Activation {
         let awaited = || EventKind::MessageAwaited { command: number, deadline };
         loop {
             self.inbox.look();
-            self.follow_orders(number, &command).await?;
+            self.wait_while_paused(number, &command).await?;
             if let Some(received) = self.take_message(number, &command.filter).await? {
                 return Ok(Some(received));
             }
@@ -168,7 +168,7 @@ impl Performer<TryReceive> for Activation {
         command: TryReceive,
         _progress: Option<()>,
     ) -> Result<Option<Received>, Stop> {
-        self.follow_orders(number, &command).await?;
+        self.wait_while_paused(number, &command).await?;
         if let Some(received) = self.take_message(number, &command.filter).await? {
             return Ok(Some(received));
         }
@@ -184,7 +184,7 @@ impl Performer<SendSignal> for Activation {
         command: SendSignal,
         _progress: Option<()>,
     ) -> Result<(), Stop> {
-        self.follow_orders(number, &command).await?;
+        self.wait_while_paused(number, &command).await?;
         let SendSignal { to, name, payload } = command;
         self.commit_sent(EventKind::SignalSent { command: number, to, name, payload }).await
     }
@@ -197,7 +197,7 @@ impl Performer<SendCancel> for Activation {
         command: SendCancel,
         _progress: Option<()>,
     ) -> Result<(), Stop> {
-        self.follow_orders(number, &command).await?;
+        self.wait_while_paused(number, &command).await?;
         let SendCancel { to, request } = command;
         self.commit_sent(EventKind::CancelSent { command: number, to, request }).await
     }
@@ -213,14 +213,14 @@ impl Performer<Sleep> for Activation {
         let fire_at = if let Some(fire_at) = progress {
             fire_at
         } else {
-            self.follow_orders(number, &command).await?;
+            self.wait_while_paused(number, &command).await?;
             let fire_at = later(self.shared.clock.now(), command.0);
             self.commit(vec![EventKind::TimerStarted { command: number, fire_at }], |_| ()).await?;
             fire_at
         };
         while self.shared.clock.now() < fire_at {
             self.inbox.look();
-            self.follow_orders(number, &command).await?;
+            self.wait_while_paused(number, &command).await?;
             self.record_wait(|| EventKind::TimerStarted { command: number, fire_at }).await?;
             self.wait(Some(fire_at)).await;
         }
@@ -235,7 +235,7 @@ impl Performer<ReadClock> for Activation {
         command: ReadClock,
         _progress: Option<()>,
     ) -> Result<DateTime<Utc>, Stop> {
-        self.follow_orders(number, &command).await?;
+        self.wait_while_paused(number, &command).await?;
         let mut at = self.shared.clock.now();
         let take = |commit: &mut Commit| at = commit.events.last().map_or(at, |event| event.at);
         self.commit(vec![EventKind::TimeRead { command: number }], take).await?;
@@ -250,7 +250,7 @@ impl Performer<DrawUuid> for Activation {
         command: DrawUuid,
         _progress: Option<()>,
     ) -> Result<Uuid, Stop> {
-        self.follow_orders(number, &command).await?;
+        self.wait_while_paused(number, &command).await?;
         let uuid = Uuid::now_v7();
         self.commit(vec![EventKind::UuidDrawn { command: number, uuid }], |_| ()).await?;
         Ok(uuid)
@@ -283,7 +283,7 @@ impl Performer<Publish> for Activation {
         command: Publish,
         _progress: Option<()>,
     ) -> Result<(), Stop> {
-        self.follow_orders(number, &command).await?;
+        self.wait_while_paused(number, &command).await?;
         self.write_published(number, &command.key, command.value).await
     }
 }

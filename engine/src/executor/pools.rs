@@ -144,7 +144,8 @@ impl Pools {
             let first = Arc::new_cyclic(|before: &Weak<Pool>| {
                 let next = Pool::new(&prefetch.feeds, next, &shares, before.clone(), None);
                 let then = Pool::new(&prefetch.then, then, &shares, before.clone(), None);
-                let (next, then) = (Arc::new(next), Arc::new(then));
+                let next = Arc::new(next);
+                let then = Arc::new(then);
                 pools.insert(prefetch.feeds.clone(), Arc::clone(&next));
                 pools.insert(prefetch.then.clone(), Arc::clone(&then));
                 let Prefetch { ahead, expiry, .. } = *prefetch;

@@ -7,7 +7,7 @@ use super::activation::{Activation, Retirement};
 
 impl Activation {
     /// Ends the run if its mailbox holds a termination; then it never returns.
-    pub(super) async fn obey_terminate(&mut self) -> Result<(), Stop> {
+    pub(super) async fn terminate_if_requested(&mut self) -> Result<(), Stop> {
         if self.terminate().await? {
             self.retire(Retirement::Terminated).await;
         }

@@ -11,7 +11,7 @@ use crate::store::{Commit, Delivery};
 use super::activation::Activation;
 use super::unwritten::Unwritten;
 
-/// The most events held for the next commit, which bounds its size.
+/// The most events collected for the next commit, which bounds its size.
 const UNWRITTEN_MAX: usize = 256;
 
 impl Activation {
@@ -67,7 +67,7 @@ impl Activation {
         self.commit(vec![kind], send).await
     }
 
-    /// Commits the held events: before an effect begins, and before a long operation.
+    /// Commits the unwritten events: before an effect begins, and before a long operation.
     pub(super) async fn write_all(&mut self) -> Result<(), Stop> {
         if self.unwritten.is_empty() { Ok(()) } else { self.commit(Vec::new(), |_| ()).await }
     }

@@ -61,7 +61,9 @@ fn write_to<W: Write>(
     header: Header,
 ) -> Result<(W, Exported), FileError> {
     let mut writer = Writer::new(out, header)?;
-    let (mut runs, mut events, mut damaged) = (0, 0, Vec::new());
+    let mut runs = 0;
+    let mut events = 0;
+    let mut damaged = Vec::new();
     for (run, record) in snapshot.iter() {
         let written = record.map_err(|error| error.to_string()).and_then(|record| {
             match writer.write(&record) {

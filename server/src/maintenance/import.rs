@@ -27,7 +27,7 @@ pub(crate) async fn run(
         Err(StoreError::Unusable(format!("the import did not end: {error}")))
     })?;
     if let (Some(engine), false) = (&service.engine, dry_run) {
-        for project in service.engaged() {
+        for project in service.served() {
             if imported
                 .new
                 .iter()

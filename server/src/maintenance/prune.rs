@@ -8,10 +8,9 @@ use longhaul_activities::files::remove_all;
 use longhaul_activities::process::run_directory_name;
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_storage::Archive;
-use longhaul_workflows::project::ProjectWorkflow;
-use longhaul_workflows::session::SessionWorkflow;
 
 use super::{Prune, Pruned, PrunedRun};
+use crate::run_kind::RunKind;
 use crate::service::Service;
 use crate::views::states::Projects;
 
@@ -20,11 +19,12 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
     let is_meant = |run: &RunId, summary: &Summary| {
         let old = summary.status.is_terminal()
             && summary.ended_at.is_some_and(|ended| ended <= ended_before);
-        let is_project = summary.workflow == ProjectWorkflow::NAME;
+        let is_project = RunKind::of(summary) == RunKind::Project;
         scope.has(run) && old && !is_project && summary.pruned.is_none()
     };
     let all = service.store.runs("").await?;
-    let (mut runs, mut projects) = (Vec::new(), Projects::default());
+    let mut runs = Vec::new();
+    let mut projects = Projects::default();
     for (run, summary) in all.into_iter().filter(|(run, summary)| is_meant(run, summary)) {
         let view = service.view();
         let status = view.standing(&run, &summary, &mut projects).await?.state;
@@ -60,7 +60,7 @@ pub(crate) async fn run(service: &Arc<Service>, prune: Prune) -> Result<Pruned, 
 }
 
 fn is_session(summary: &Summary) -> bool {
-    summary.workflow == SessionWorkflow::NAME
+    RunKind::of(summary) == RunKind::Session
 }
 
 /// Removes the outputs of its checks and sessions and the files of its sessions.

@@ -3,11 +3,10 @@
 use longhaul_activities::git::{StoreCheckpoint, StoredCheckpoint};
 use longhaul_engine::{Event, EventKind, RunId};
 use longhaul_workflows::contracts::ProjectRef;
-use longhaul_workflows::feature::{
-    Checkpoint, CheckpointStep, FeatureInput, FeatureWorkflow, checkpoints, prefix,
-};
+use longhaul_workflows::feature::{Checkpoint, CheckpointStep, FeatureInput, checkpoints, prefix};
 
 use crate::pruned;
+use crate::run_kind::RunKind;
 
 use super::{RewindPoint, TakeCheckpoint, TakenCheckpoint};
 use crate::request::RequestError;
@@ -47,13 +46,13 @@ impl Service {
         target: &RunId,
     ) -> Result<Vec<RewindPoint>, RequestError> {
         if let Some(summary) = self.store.summary(target).await?
-            && let Some(at) = pruned::at(&summary)
+            && let Some(at) = summary.pruned_at()
         {
-            return Err(RequestError::refused(pruned::refusal(target, &at)));
+            return Err(RequestError::refused(pruned::refusal(target, at)));
         }
         let mut rows = Vec::new();
         for (run, summary) in self.store.runs(target.as_str()).await? {
-            if run.is_within(target.as_str()) && summary.workflow == FeatureWorkflow::NAME {
+            if run.is_within(target.as_str()) && RunKind::of(&summary) == RunKind::Feature {
                 let segment = self.store.read(&run, summary.origin).await?;
                 rows.extend(self.rows(&run, &segment).await);
             }

@@ -21,8 +21,9 @@ pub(crate) fn edited(
         *place(&mut whole, key)? = value.clone();
         if let Some(name) = literal_env(&whole["settings"]["agent"]) {
             return Err(format!(
-                "the value of `{name}` would be recorded in the log; use --set 'settings.agent.env.{name}={{\"file\":\"PATH\"}}' \
-                 or '{{\"env\":\"NAME\"}}', or [agent] env in longhaul.toml: it is read when a session starts"
+                "the value of `{name}` would be recorded in the log; use --set \
+                 'settings.agent.env.{name}={{\"file\":\"PATH\"}}' or '{{\"env\":\"NAME\"}}', or \
+                 [agent] env in longhaul.toml: it is read when a session starts"
             ));
         }
         let read: FeatureInput = serde_json::from_value(whole.clone()).map_err(|error| {
@@ -46,8 +47,8 @@ pub(crate) fn edited(
     {
         // `passes` must not appear next to checks that have not passed.
         return Err(
-            "the checks of the list and the gates of longhaul.toml decide: edit them there; a run that works on the \
-                    feature takes the edit over"
+            "the checks of the list and the gates of longhaul.toml decide: edit them there; a run \
+             that works on the feature takes the edit over"
                 .into(),
         );
     }
@@ -57,7 +58,8 @@ pub(crate) fn edited(
 /// The keys that contain checks.
 const CHECKS: [&str; 3] = ["feature.checks", "settings.gate", "settings.baseline"];
 /// The format of a check.
-const SHAPE: &str = "; checks are a list of commands, or of {\"name\": …, \"run\": COMMAND, \"timeout_seconds\": …}";
+const SHAPE: &str = "; checks are a list of commands, or of \
+                     {\"name\": …, \"run\": COMMAND, \"timeout_seconds\": …}";
 
 /// Converts commands to checks, named as `longhaul feature add` names them.
 fn as_checks(value: Value) -> Value {
@@ -82,7 +84,8 @@ fn plain(input: &FeatureInput) -> Value {
 
 fn unknown(key: &str) -> String {
     format!(
-        "there is no `{key}`: a key begins with `settings.` or `feature.`, such as settings.limits.failed_gates"
+        "there is no `{key}`: a key begins with `settings.` or `feature.`, such as \
+         settings.limits.failed_gates"
     )
 }
 

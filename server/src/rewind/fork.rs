@@ -11,14 +11,14 @@ use longhaul_engine::{
 };
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::feature::{
-    COPIED, FORKED_FROM, FeatureInput, FeatureWorkflow, Note, Prefix, before_last_receive,
-    checkpoints, prefix,
+    COPIED, FORKED_FROM, FeatureInput, Note, Prefix, before_last_receive, checkpoints, prefix,
 };
 use longhaul_workflows::project::Forked as ForkNotice;
 use longhaul_workflows::projection::{ProjectView, RunView, SessionState};
 
 use crate::advice;
 use crate::pruned;
+use crate::run_kind::RunKind;
 
 use super::{Fork, ForkPoint, Forked, edit};
 use crate::request::RequestError;
@@ -78,13 +78,12 @@ impl Service {
         with_settings(&origin, &mut prefix, &fork)?;
         let invalidates = self.passed_dependents(&origin).await?;
         if fork.dry_run {
-            let (run, position, commit) = (origin.next.run, prefix.position, prefix.commit);
             return Ok(Forked {
-                run,
+                run: origin.next.run,
                 origin: origin.run,
                 requested,
-                position,
-                commit,
+                position: prefix.position,
+                commit: prefix.commit,
                 invalidates,
             });
         }
@@ -124,7 +123,8 @@ impl Service {
             .map_err(|failure| failure.message)?;
         let found = kept.into_iter().find(|kept| kept.number == number);
         let kept = found.ok_or_else(|| {
-            format!("{run} has no checkpoint {number}; `longhaul checkpoints {run}` lists them")
+            let lists = advice::on("checkpoints", run);
+            format!("{run} has no checkpoint {number}; {lists} lists them")
         })?;
         Ok(ForkStep { position: kept.position, commit: Some(kept.commit) })
     }
@@ -164,14 +164,14 @@ impl Service {
     pub(crate) async fn origin(&self, run: &RunId) -> Result<ForkOrigin, RequestError> {
         let run = run.clone();
         let summary = self.existing(&run).await?;
-        if summary.workflow != FeatureWorkflow::NAME {
+        if RunKind::of(&summary) != RunKind::Feature {
             return Err(RequestError::refused(format!(
                 "{run} is a {}, and no run of a feature",
-                summary.workflow
+                RunKind::of(&summary)
             )));
         }
-        if let Some(at) = pruned::at(&summary) {
-            return Err(RequestError::refused(pruned::refusal(&run, &at)));
+        if let Some(at) = summary.pruned_at() {
+            return Err(RequestError::refused(pruned::refusal(&run, at)));
         }
         let segment = self.store.read(&run, summary.origin).await?;
         let Some(EventKind::RunStarted { input, .. }) = segment.first().map(|event| &event.kind)
@@ -214,7 +214,7 @@ impl Service {
             "is cancelled and ends as soon as its project is run: repeat the command then"
                 .to_owned()
         } else {
-            format!("is {}: end it first with `longhaul cancel {run}`", summary.status.name())
+            format!("is {}: end it first with {}", summary.status.name(), advice::on("cancel", run))
         };
         Ok(format!("run {run} {what}"))
     }
@@ -246,7 +246,8 @@ fn position(origin: &ForkOrigin, from: ForkPoint) -> Result<u64, String> {
             let found = sealed.iter().find(|checkpoint| checkpoint.session == Some(number));
             found.map(|checkpoint| checkpoint.position).ok_or_else(|| {
                 let run = &origin.run;
-                format!("{run} has no session {number} that was sealed; `longhaul checkpoints {run}` lists its steps")
+                let lists = advice::on("checkpoints", run);
+                format!("{run} has no session {number} that was sealed; {lists} lists its steps")
             })
         }
     }
@@ -304,7 +305,8 @@ fn check_step(origin: &ForkOrigin, requested: Position) -> Result<(), String> {
     );
     let back = if has_landed { back } else { String::new() };
     Err(format!(
-        "{run} cannot be forked after position {requested}: {nearest}; `longhaul checkpoints {run}` lists its steps{back}"
+        "{run} cannot be forked after position {requested}: {nearest}; {} lists its steps{back}",
+        advice::on("checkpoints", run)
     ))
 }
 
@@ -332,8 +334,8 @@ fn with_settings(
         let is = if keys.len() == 1 { "was" } else { "were" };
         let step = prefix.position;
         return Err(RequestError::refused(format!(
-            "{} {is} used before position {step} already, so it cannot be another one there ({diverged}); fork from an \
-             earlier step, or from `start`",
+            "{} {is} used before position {step} already, so it cannot be another one there \
+             ({diverged}); fork from an earlier step, or from `start`",
             keys.join(", ")
         )));
     }

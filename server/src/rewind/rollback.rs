@@ -10,9 +10,7 @@ use longhaul_activities::git::RollbackCheck;
 use longhaul_engine::{Change, Engine, MessageBody, NewRun, Payload, RunId, Status, Summary};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::ProjectRef;
-use longhaul_workflows::project::{
-    FeatureView, ProjectSummary, ProjectWorkflow, Rollback, RollbackView,
-};
+use longhaul_workflows::project::{FeatureView, ProjectSummary, Rollback, RollbackView};
 
 use longhaul_workflows::projection::{ProjectState, ProjectView};
 use tokio::sync::broadcast::{self, error::RecvError};
@@ -21,6 +19,7 @@ use super::{RollBack, RolledBack};
 use crate::advice;
 use crate::order::Order;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 use crate::service::Service;
 use crate::settled::{Watched, is_settled};
 use crate::status;
@@ -36,7 +35,7 @@ impl Service {
         let published = self.store.published(&project).await?;
         let view =
             published.get(ProjectSummary::KEY).and_then(|view| view.read::<ProjectSummary>().ok());
-        let Some(view) = view.filter(|_| summary.workflow == ProjectWorkflow::NAME) else {
+        let Some(view) = view.filter(|_| RunKind::of(&summary) == RunKind::Project) else {
             return Err(RequestError::refused(format!("{project} is no project that has run")));
         };
         if matches!(summary.status, Status::Paused(_)) || self.is_to_pause(&project).await? {

@@ -7,7 +7,7 @@ use longhaul_engine::event::Cause;
 use longhaul_engine::store::{Commit, Creation, Delivery};
 use longhaul_engine::{Event, EventKind, EventLog, MessageBody, Payload, RunReader, Summary};
 use longhaul_storage::MemoryStore;
-use longhaul_workflows::project::{Phase, ProjectSummary, SessionsPaused, signal};
+use longhaul_workflows::project::{Phase, ProjectSummary, SessionsPaused, SyncRequest, signal};
 
 use crate::owner::Owner;
 
@@ -90,7 +90,7 @@ impl Shop {
     }
 
     async fn tell(&self, sync: &str) -> u64 {
-        let body = MessageBody::signal(signal::SYNC, Payload::of(sync));
+        let body = MessageBody::signal(signal::SYNC, Payload::of(&SyncRequest::of_all(sync)));
         let delivery = Delivery { to: id(PROJECT), at: Utc::now(), body };
         self.0.deliver(delivery).await.unwrap().unwrap().seq
     }

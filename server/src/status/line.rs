@@ -6,11 +6,12 @@ use longhaul_workflows::feature::{FORKED_FROM, FeatureProgress, Stage};
 use longhaul_workflows::finding::{Finding, Findings};
 use longhaul_workflows::narrative;
 use longhaul_workflows::project::{FeatureView, NO_CHECK, signal};
-use longhaul_workflows::projection::{AuditEntry, MailboxEntry, ProjectView, RunView, State};
+use longhaul_workflows::projection::{AuditEntry, MailboxEntry, ProjectView, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::head::RunHead;
+use crate::advice;
+use crate::head::{self, RunHead};
 use crate::owner::Owner;
 
 /// The reason of a feature whose run is over while its project does not take messages.
@@ -159,9 +160,8 @@ impl FeatureLine {
             waits_for_others |= progress.stage.as_ref().is_some_and(Stage::waits_for_others);
             // An answer that is not taken yet needs a process, not a person.
             if progress.stage == Some(Stage::Approval) && !head.is_answered() {
-                self.reason = Some(format!(
-                    "waits for a person: `longhaul approve {run}` or `longhaul deny {run} --why TEXT`"
-                ));
+                let answers = advice::approve_or_deny(run);
+                self.reason = Some(format!("waits for a person: {answers}"));
                 self.awaits_approval = true;
                 self.tells_wait = true;
                 self.needs_person = true;
@@ -179,12 +179,9 @@ impl FeatureLine {
             _ => None,
         };
         self.status = match &head.summary.status {
-            Status::Parked(_) => State::Parked,
-            Status::Paused(_) => State::Paused,
-            Status::Cancelled => State::Cancelled,
-            Status::Failed(_) => State::Failed,
-            Status::Waiting { until, .. } if until.is_some() || waits_for_others => State::Waiting,
-            _ => State::Running,
+            // Its project has not taken the result yet.
+            Status::Completed => State::Running,
+            status => head::state_of(status, waits_for_others),
         };
         self.take_place(run, owner);
         self.machine = head.machine().filter(|_| stuck.is_none());
@@ -196,7 +193,8 @@ impl FeatureLine {
             self.needs_person = true;
         }
         if head.summary.status == Status::Completed {
-            (self.step, self.reason) = (None, Some(UNTAKEN_RESULT.to_owned()));
+            self.step = None;
+            self.reason = Some(UNTAKEN_RESULT.to_owned());
         }
     }
 }
@@ -302,12 +300,10 @@ impl Lines<'_> {
         if summary.status != Status::Cancelled {
             return Ok(None);
         }
-        // An unreadable history has no requester.
-        let history = self.store.read(run, summary.origin).await.unwrap_or_default();
-        let how = |entry: &AuditEntry| {
+        let how = |entry: AuditEntry| {
             Some(format!("{}{}", entry.ended()?, narrative::by(&entry.action.request())))
         };
-        Ok(RunView::of(&history).ended_by().and_then(how))
+        Ok(head::ended_by(self.store, run, &summary).await.and_then(how))
     }
 }
 

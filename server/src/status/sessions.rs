@@ -3,11 +3,11 @@
 use longhaul_engine::{FailureKind, Position, RunId, Status, StoreError};
 use longhaul_workflows::narrative;
 use longhaul_workflows::projection::{CurrentWait, RunView, State};
-use longhaul_workflows::session::SessionWorkflow;
 
 use super::line::{FeatureLine, Lines};
 use crate::head::RunHead;
 use crate::questions;
+use crate::run_kind::RunKind;
 
 impl Lines<'_> {
     /// Merges the state of the open sessions of a run into the line of its feature; true if one of
@@ -19,7 +19,7 @@ impl Lines<'_> {
     ) -> Result<bool, StoreError> {
         let mut is_active = false;
         for (session, summary) in self.store.runs(&format!("{run}/")).await? {
-            if summary.workflow != SessionWorkflow::NAME || summary.status.is_terminal() {
+            if RunKind::of(&summary) != RunKind::Session || summary.status.is_terminal() {
                 continue;
             }
             let Some(head) = RunHead::of(self.store, &session).await? else { continue };

@@ -69,8 +69,8 @@ async fn activity(
     let open = view.sessions.last().filter(|session| session.state == SessionState::Working);
     let since = open.map(|session| session.started_at).or(view.last_at);
     // The time before this process began to run the project is downtime.
-    let engaged = service.engaged_since(&seen.run);
-    let shown = |at: DateTime<Utc>| engaged.map_or(at, |engaged| at.max(engaged));
+    let served = service.served_since(&seen.run);
+    let shown = |at: DateTime<Utc>| served.map_or(at, |served| at.max(served));
     let mut activity = RunActivity {
         seen,
         started_at: shown(summary.started_at),

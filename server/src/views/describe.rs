@@ -16,7 +16,6 @@ use super::names::LatestRuns;
 use super::states::Projects;
 use super::usage::UsageSum;
 use crate::head::RunHead;
-use crate::pruned;
 
 /// The description of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +35,7 @@ pub struct DescribeDocument {
     pub events: u64,
     /// When its history was pruned, if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pruned_at: Option<String>,
+    pub pruned_at: Option<DateTime<Utc>>,
     /// The time of its last event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_event_at: Option<DateTime<Utc>>,
@@ -93,7 +92,7 @@ impl View<'_> {
         let view = self.feature_view(run).await?;
         let mailbox = head.mailbox();
         let findings = head.findings(&view.progress.findings);
-        let pruned_at = pruned::at(&head.summary);
+        let pruned_at = head.summary.pruned_at();
         let line = self.line(run.clone(), head.summary).await?;
         let why =
             if line.ended_at.is_none() { self.why_run(run).await?.reasons } else { Vec::new() };

@@ -17,14 +17,14 @@ pub struct GraphDocument {
     /// The id of the project.
     pub project: String,
     /// The features, in the order of the list.
-    pub features: Vec<Node>,
+    pub features: Vec<FeatureNode>,
     /// The dependency cycles, the shortest first; a list with one is refused.
     pub cycles: Vec<Cycle>,
 }
 
 /// A feature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Node {
+pub struct FeatureNode {
     /// Its id.
     pub id: String,
     /// Its name.
@@ -38,7 +38,7 @@ pub struct Node {
 impl GraphDocument {
     /// The graph of a project.
     pub fn of(project: &RunId, view: &ProjectView) -> Self {
-        let node = |feature: &Feature| Node {
+        let node = |feature: &Feature| FeatureNode {
             id: feature.id.to_string(),
             name: feature.name.clone(),
             status: view.state_of(feature),
@@ -67,7 +67,7 @@ impl View<'_> {
             None => view,
         };
         let mut document = GraphDocument::of(project, &view);
-        // Those that are in progress have the state of their run.
+        // A feature in progress shows the state of its run.
         let lines = status::brief(self.store, project, &self.owner).await?.features;
         let states: HashMap<String, State> =
             lines.into_iter().map(|line| (line.id, line.status)).collect();

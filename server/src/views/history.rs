@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Name, View};
 use crate::pruned;
+use crate::request::RequestError;
 
 /// Events per page.
 const PAGE: usize = 1000;
@@ -58,15 +59,16 @@ impl View<'_> {
         &self,
         run: &RunId,
         query: &ShowHistory,
-    ) -> Result<Result<HistoryPage, String>, StoreError> {
+    ) -> Result<HistoryPage, RequestError> {
         // Read the state first, so that events appended meanwhile are on the next page.
         let summary =
             self.store.summary(run).await?.ok_or_else(|| StoreError::UnknownRun(run.clone()))?;
-        if let Some(at) = pruned::at(&summary) {
-            return Ok(Err(pruned::refusal(run, &at)));
+        if let Some(at) = summary.pruned_at() {
+            return Err(RequestError::refused(pruned::refusal(run, at)));
         }
         let mut view = RunView::default();
-        let (mut shown, mut more) = (Vec::new(), false);
+        let mut shown = Vec::new();
+        let mut more = false;
         for event in &self.store.read(run, 0).await? {
             let entries = narrative::entries(event, &view);
             view.apply(event);
@@ -84,12 +86,12 @@ impl View<'_> {
             shown.push(HistoryEntry { position: event.position, at: event.at, words, line });
         }
         let is_over = summary.status.is_terminal();
-        Ok(Ok(HistoryPage {
+        Ok(HistoryPage {
             run: run.clone(),
             events: shown,
             more,
             is_over,
             is_running: self.owner.runs(run),
-        }))
+        })
     }
 }

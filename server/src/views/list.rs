@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use longhaul_engine::{RunId, Status, StoreError, Summary};
-use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::{MailboxEntry, State};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use super::names::LatestRuns;
 use super::states::{Projects, RunState};
 use super::{Header, View, project_and_feature};
 use crate::head::{self, RunHead};
+use crate::run_kind::RunKind;
 
 /// Lists the runs that match all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct ListRuns {
     #[serde(default)]
     pub is_open: bool,
     /// Only runs of this workflow.
-    pub kind: Option<String>,
+    pub kind: Option<RunKind>,
     /// Only runs of this feature.
     pub feature: Option<String>,
     /// Only runs that began then or later.
@@ -73,8 +73,8 @@ pub struct RunLine {
     /// Its project, its feature, its id and its state.
     #[serde(flatten)]
     pub header: Header,
-    /// The name of its workflow.
-    pub workflow: String,
+    /// Its kind: the name of its workflow.
+    pub workflow: RunKind,
     /// The run that started it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -110,7 +110,7 @@ impl RunLine {
         let (project, feature) = project_and_feature(&run, &summary);
         Self {
             header: Header { project, feature, run: Some(run), status: standing.state },
-            workflow: summary.workflow,
+            workflow: RunKind::named(&summary.workflow),
             parent: summary.parent,
             reason: standing.reason,
             awaits_approval: false,
@@ -161,7 +161,9 @@ impl View<'_> {
             other.started_at.cmp(&one.started_at).then_with(|| a.cmp(b))
         });
         let mut projects = Projects::default();
-        let (mut lines, mut fitting, mut superseded) = (Vec::new(), 0, 0);
+        let mut lines = Vec::new();
+        let mut fitting = 0;
+        let mut superseded = 0;
         for (run, summary) in runs {
             let superseded_by = latest.after(&run);
             let is_hidden = superseded_by.is_some() && !query.superseded;
@@ -202,11 +204,12 @@ impl View<'_> {
         summary: Summary,
         projects: &mut Projects,
     ) -> Result<RunLine, StoreError> {
-        let (mut pending, mut awaits_approval) = (Vec::new(), false);
+        let mut pending = Vec::new();
+        let mut awaits_approval = false;
         if !summary.status.is_terminal() {
             let head = RunHead::of(self.store, &run).await?;
             pending = head.map(|head| head.pending()).unwrap_or_default();
-            awaits_approval = summary.workflow == FeatureWorkflow::NAME
+            awaits_approval = RunKind::of(&summary) == RunKind::Feature
                 && head::awaited(self.store, &run).await?.is_some();
         }
         let standing = self.standing(&run, &summary, projects).await?;
@@ -220,7 +223,7 @@ impl ListRuns {
         !(self.is_open && summary.status.is_terminal())
             && self.project.as_ref().is_none_or(|project| run.is_within(project.as_str()))
             && self.after.as_ref().is_none_or(|cursor| cursor.is_before(summary.started_at, run))
-            && self.kind.as_ref().is_none_or(|kind| *kind == summary.workflow)
+            && self.kind.as_ref().is_none_or(|kind| kind.as_str() == summary.workflow)
             && self.since.is_none_or(|since| summary.started_at >= since)
             && self.until.is_none_or(|until| summary.started_at < until)
             && self.labels.iter().all(has)

@@ -4,20 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use longhaul_engine::{RunId, StoreError, Summary};
 use longhaul_workflows::backlog::FeatureId;
-use longhaul_workflows::batch::BatchWorkflow;
-use longhaul_workflows::feature::{FeatureRunId, FeatureWorkflow};
-use longhaul_workflows::project::ProjectWorkflow;
+use longhaul_workflows::feature::FeatureRunId;
 use longhaul_workflows::projection::ProjectView;
-use longhaul_workflows::session::SessionWorkflow;
 use serde::{Deserialize, Serialize};
 
 use super::suggest::nearest;
 use super::{Unknown, Unresolved, View};
 use crate::request::RequestError;
-
-/// The workflows whose runs are listed.
-pub const KINDS: [&str; 4] =
-    [ProjectWorkflow::NAME, FeatureWorkflow::NAME, SessionWorkflow::NAME, BatchWorkflow::NAME];
+use crate::run_kind::RunKind;
 
 /// A run or a feature as the user names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +37,7 @@ pub(crate) fn project_and_feature(
     run: &RunId,
     summary: &Summary,
 ) -> (Option<String>, Option<String>) {
-    if summary.workflow == ProjectWorkflow::NAME {
+    if RunKind::of(summary) == RunKind::Project {
         return (Some(run.to_string()), None);
     }
     let id = FeatureRunId::of(run);
@@ -100,7 +94,7 @@ impl View<'_> {
         let of_feature = format!("{project}/{feature}");
         let runs = self.store.runs(&of_feature).await?;
         let is_run_of_it = |run: &RunId, summary: &Summary| {
-            summary.workflow != SessionWorkflow::NAME && run.is_within(&of_feature)
+            RunKind::of(summary) != RunKind::Session && run.is_within(&of_feature)
         };
         let runs = runs.iter().filter(|(run, summary)| is_run_of_it(run, summary));
         let run = unique_match(runs.map(|(run, _)| run), &of_feature);
@@ -169,7 +163,7 @@ impl View<'_> {
         }
         let all = self.store.runs("").await?.into_iter();
         let projects: Vec<RunId> = all
-            .filter(|(_, summary)| summary.workflow == ProjectWorkflow::NAME)
+            .filter(|(_, summary)| RunKind::of(summary) == RunKind::Project)
             .map(|(run, _)| run)
             .collect();
         let mut begun =

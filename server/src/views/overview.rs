@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, Summary};
-use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::{MailboxEntry, ProjectState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,13 +12,14 @@ use super::View;
 use super::usage::{ShowUsage, UsageBy, UsageDocument};
 use crate::perform::request;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 use crate::status::{self, Counts, StatusDocument};
 use longhaul_activities::prices::Prices;
 
 /// The most runs whose histories are read for the cost of the projects.
 const MOST_COUNTED: usize = 5000;
 
-/// The states of projects.
+/// Requests the states of projects.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Overview {
     /// The projects; empty: all of the log.
@@ -50,8 +50,8 @@ pub struct ProjectLine {
     pub needs_person: bool,
     /// Feature counts by state.
     pub counts: Counts,
-    /// The cost in US dollars, as far as it is known; absent if none is, or if the log has too many
-    /// runs to count it at once.
+    /// The cost in US dollars, as far as it is known; absent if none is, if the price list is
+    /// invalid, or if the log has too many runs to count it at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The time of its first run.
@@ -66,9 +66,9 @@ pub struct ProjectLine {
 }
 
 request!(Overview, "overview" -> OverviewDocument, |self, service| {
-    // A wrong price list is reported by `longhaul usage`.
-    let prices = Prices::load(service.log.directory()).unwrap_or_default();
-    service.view().overview(&self.projects, &prices).await
+    // A wrong price list is reported by `longhaul usage`; here the cost is then unknown.
+    let prices = Prices::load(service.log.directory()).ok();
+    service.view().overview(&self.projects, prices.as_ref()).await
 });
 
 impl ProjectLine {
@@ -124,16 +124,17 @@ impl View<'_> {
     async fn overview(
         &self,
         projects: &[RunId],
-        prices: &Prices,
+        prices: Option<&Prices>,
     ) -> Result<OverviewDocument, RequestError> {
         let runs = self.store.runs("").await?;
-        let costs = if runs.len() > MOST_COUNTED {
-            UsageDocument::default()
-        } else {
-            self.usage(&ShowUsage { within: None, by: UsageBy::Project }, prices).await?
+        let costs = match prices {
+            Some(prices) if runs.len() <= MOST_COUNTED => {
+                self.usage(&ShowUsage { within: None, by: UsageBy::Project }, prices).await?
+            }
+            _ => UsageDocument::default(),
         };
         let is_shown = |(run, summary): &&(RunId, Summary)| {
-            summary.workflow == ProjectWorkflow::NAME
+            RunKind::of(summary) == RunKind::Project
                 && (projects.is_empty() || projects.contains(run))
         };
         let mut lines = Vec::new();

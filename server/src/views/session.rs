@@ -8,15 +8,15 @@ mod record;
 pub mod transcript;
 
 use longhaul_engine::{RunId, StoreError, Summary};
-use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::{RunView, Session, SessionView};
-use longhaul_workflows::session::SessionWorkflow;
 use longhaul_workflows::settings::Driver;
 use serde::{Deserialize, Serialize};
 
 use super::{Name, View};
+use crate::advice;
 use crate::pruned;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 
 pub use handoff::HandoffDocument;
 pub use list::{SessionLine, SessionsDocument};
@@ -55,14 +55,15 @@ impl View<'_> {
             }
         };
         let summary = self.existing(&run).await?;
-        if let Some(at) = pruned::at(&summary) {
-            return Err(RequestError::refused(pruned::refusal(&run, &at)));
+        if let Some(at) = summary.pruned_at() {
+            return Err(RequestError::refused(pruned::refusal(&run, at)));
         }
-        match summary.workflow.as_str() {
-            SessionWorkflow::NAME => Ok(self.session_of(run, summary).await?),
-            FeatureWorkflow::NAME => self.of_feature(run, number).await,
-            workflow => Err(RequestError::refused(format!(
-                "run {run} is a {workflow}, and no session: `longhaul session list {run}` lists its sessions"
+        match RunKind::of(&summary) {
+            RunKind::Session => Ok(self.session_of(run, summary).await?),
+            RunKind::Feature => self.of_feature(run, number).await,
+            kind => Err(RequestError::refused(format!(
+                "run {run} is a {kind}, and no session: {} lists its sessions",
+                advice::command(["session", "list", run.as_str()])
             ))),
         }
     }

@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use longhaul_engine::{EventKind, RunId, Status, StoreError, Summary};
-use longhaul_workflows::batch::{BatchView, BatchWorkflow, Entry, EntryState};
+use longhaul_workflows::batch::{Entry, EntryState};
 use longhaul_workflows::contracts::{SessionEnding, SessionReport};
-use longhaul_workflows::feature::{FeatureOutcome, FeatureWorkflow};
+use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::narrative;
-use longhaul_workflows::project::{BacklogView, ProjectWorkflow};
-use longhaul_workflows::projection::{ProjectState, ProjectView, RunView, State};
-use longhaul_workflows::session::SessionWorkflow;
+use longhaul_workflows::project::BacklogView;
+use longhaul_workflows::projection::{ProjectState, ProjectView, State};
 
 use super::{View, project_and_feature};
+use crate::batches::BatchStanding;
+use crate::head;
 use crate::owner::Owner;
 use crate::questions;
+use crate::run_kind::RunKind;
 use crate::status;
 
 /// The state of a run.
@@ -68,15 +70,15 @@ impl View<'_> {
         summary: &Summary,
         projects: &mut Projects,
     ) -> Result<RunState, StoreError> {
-        match summary.workflow.as_str() {
-            ProjectWorkflow::NAME => {
+        match RunKind::of(summary) {
+            RunKind::Project => {
                 let document = status::brief(self.store, run, &self.owner).await?;
                 Ok(RunState::of(document.status.into(), document.reason))
             }
-            BatchWorkflow::NAME if !matches!(summary.status, Status::Paused(_)) => {
+            RunKind::Batch if !matches!(summary.status, Status::Paused(_)) => {
                 self.of_batch(run, summary).await
             }
-            FeatureWorkflow::NAME => self.of_open_feature(run, summary, projects).await,
+            RunKind::Feature => self.of_open_feature(run, summary, projects).await,
             _ => self.of_other(run, summary).await,
         }
     }
@@ -92,15 +94,13 @@ impl View<'_> {
         match &summary.status {
             Status::Failed(reason) => Ok(RunState::of(State::Failed, Some(reason.clone()))),
             Status::Cancelled => {
-                // An unreadable history has no requester.
-                let history = self.store.read(run, summary.origin).await.unwrap_or_default();
-                let view = RunView::of(&history);
-                let request = view.ended_by().map(|entry| entry.action.request());
+                let entry = head::ended_by(self.store, run, summary).await;
+                let request = entry.map(|entry| entry.action.request());
                 let by = request.map(|request| narrative::by(&request).trim_start().to_owned());
                 Ok(RunState::of(State::Cancelled, by.filter(|by| !by.is_empty())))
             }
             // Most runs have passed, and one read of the project returns all of them.
-            _ if summary.workflow == FeatureWorkflow::NAME
+            _ if RunKind::of(summary) == RunKind::Feature
                 && let (Some(project), _) = project_and_feature(run, summary)
                 && self.published(project, projects).await?.passed.contains(run) =>
             {
@@ -108,7 +108,7 @@ impl View<'_> {
             }
             _ => {
                 let last = self.store.read(run, summary.origin).await?.pop();
-                Ok(completed(&summary.workflow, last.map(|event| event.kind)))
+                Ok(completed(&RunKind::of(summary), last.map(|event| event.kind)))
             }
         }
     }
@@ -145,21 +145,14 @@ impl View<'_> {
     }
 
     async fn of_other(&self, run: &RunId, summary: &Summary) -> Result<RunState, StoreError> {
-        let (state, reason) = match &summary.status {
-            Status::Paused(request) => {
-                (State::Paused, Some(narrative::by(request).trim_start().to_owned()))
-            }
-            Status::Parked(effect) => (State::Parked, Some(effect.to_string())),
-            Status::Waiting { machine: Some(cause), .. } => (State::Waiting, Some(cause.clone())),
-            Status::Waiting { until: Some(_), .. } => (State::Waiting, None),
-            status if summary.workflow == SessionWorkflow::NAME => {
-                match questions::question_of(self.store, run, status).await? {
-                    Some(question) => (State::Waiting, Some(question.reason())),
-                    None => self.at_work(run),
-                }
-            }
-            Status::Running => self.at_work(run),
-            status => (State::from(status), None),
+        let status = &summary.status;
+        let is_session = RunKind::of(summary) == RunKind::Session;
+        let (state, reason) = match head::state_of(status, !is_session) {
+            State::Running => match questions::question_of(self.store, run, status).await? {
+                Some(question) => (State::Waiting, Some(question.reason())),
+                None => self.at_work(run),
+            },
+            state => (state, held_by(status)),
         };
         Ok(RunState { state, reason, until: until(summary) })
     }
@@ -195,14 +188,10 @@ impl View<'_> {
 
     /// The state of a batch, from the states of its projects.
     async fn of_batch(&self, run: &RunId, summary: &Summary) -> Result<RunState, StoreError> {
-        let values = self.store.published(run).await?;
-        let view = values.get(BatchView::KEY).and_then(|view| view.read::<BatchView>().ok());
-        let plan = view.unwrap_or_default().plan;
-        let state = |name| values.get(&EntryState::key(name)).and_then(|state| state.read().ok());
+        let batch = BatchStanding::of(&self.store.published(run).await?).unwrap_or_default();
         let mut states: Vec<EntryState> = Vec::new();
-        for entry in &plan.projects {
-            let published = state(&entry.name).unwrap_or_default();
-            states.push(self.entry_state(run, entry, published).await?);
+        for entry in &batch.view.plan.projects {
+            states.push(self.entry_state(run, entry, batch.published(&entry.name)).await?);
         }
         let held = |state: &&EntryState| state.needs_person();
         let count = states.iter().filter(held).count();
@@ -220,6 +209,16 @@ impl View<'_> {
     }
 }
 
+/// Why a run makes no progress, by its recorded status.
+fn held_by(status: &Status) -> Option<String> {
+    match status {
+        Status::Paused(request) => Some(narrative::by(request).trim_start().to_owned()),
+        Status::Parked(effect) => Some(effect.to_string()),
+        Status::Waiting { machine, .. } => machine.clone(),
+        _ => None,
+    }
+}
+
 fn until(summary: &Summary) -> Option<DateTime<Utc>> {
     match summary.status {
         Status::Waiting { until, .. } => until,
@@ -227,30 +226,43 @@ fn until(summary: &Summary) -> Option<DateTime<Utc>> {
     }
 }
 
-/// The state of a completed run, from its last event.
-fn completed(workflow: &str, last: Option<EventKind>) -> RunState {
-    let passed = RunState::of(State::Passed, None);
-    let Some(EventKind::RunCompleted { output }) = last else { return passed };
-    match workflow {
-        FeatureWorkflow::NAME => match output.read() {
-            Ok(FeatureOutcome::Blocked { reason, .. }) => {
-                RunState::of(State::Blocked, Some(reason))
-            }
-            _ => passed,
-        },
-        SessionWorkflow::NAME => match output.read::<SessionReport>().map(|report| report.ending) {
-            Ok(SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason }) => {
-                RunState::of(State::Failed, Some(reason))
-            }
-            // Only the gates of its feature decide whether that is so.
-            Ok(SessionEnding::ClaimsDone) => {
-                RunState::of(State::Passed, Some("the agent claims that the work is done".into()))
-            }
-            Ok(SessionEnding::ContextFull) => {
-                RunState::of(State::Passed, Some("the context is full".into()))
-            }
-            _ => passed,
-        },
-        _ => passed,
+/// The state of a completed run, from its last event. An outcome that is missing or unreadable is a
+/// failure: only a recorded one proves that a run passed.
+fn completed(kind: &RunKind, last: Option<EventKind>) -> RunState {
+    let Some(EventKind::RunCompleted { output }) = last else {
+        return RunState::of(State::Failed, Some("the log has no outcome of it".into()));
+    };
+    let outcome = match kind {
+        RunKind::Feature => output.read().map(of_feature_outcome),
+        RunKind::Session => output.read().map(of_session_report),
+        _ => Ok(RunState::of(State::Passed, None)),
+    };
+    outcome.unwrap_or_else(|error| {
+        RunState::of(State::Failed, Some(format!("its outcome cannot be read: {error}")))
+    })
+}
+
+fn of_feature_outcome(outcome: FeatureOutcome) -> RunState {
+    match outcome {
+        FeatureOutcome::Passed { .. } => RunState::of(State::Passed, None),
+        FeatureOutcome::Blocked { block, .. } => {
+            RunState::of(State::Blocked, Some(block.to_string()))
+        }
+    }
+}
+
+fn of_session_report(report: SessionReport) -> RunState {
+    match report.ending {
+        SessionEnding::Failed { reason, .. } | SessionEnding::NotStarted { reason } => {
+            RunState::of(State::Failed, Some(reason))
+        }
+        // Only the gates of its feature decide whether that is so.
+        SessionEnding::ClaimsDone => {
+            RunState::of(State::Passed, Some("the agent claims that the work is done".into()))
+        }
+        SessionEnding::ContextFull => {
+            RunState::of(State::Passed, Some("the context is full".into()))
+        }
+        SessionEnding::Landed { .. } => RunState::of(State::Passed, None),
     }
 }

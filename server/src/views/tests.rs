@@ -11,16 +11,20 @@ use longhaul_engine::{
     RunReader, Slot, Stop, Summary,
 };
 use longhaul_storage::MemoryStore;
-use longhaul_workflows::contracts::{Feedback, SessionReason};
+use longhaul_workflows::backlog::{Feature, FeatureId};
+use longhaul_workflows::contracts::{
+    Feedback, ProjectRef, SealInput, SealStep, SessionInput, SessionReason,
+};
 use longhaul_workflows::feature::{FeatureProgress, Stage};
 use longhaul_workflows::project::ProjectSummary;
 use longhaul_workflows::projection::State;
 use longhaul_workflows::resources::Resources;
-use longhaul_workflows::session::SessionWorkflow;
+use longhaul_workflows::session::{SessionStart, SessionWorkflow};
 use longhaul_workflows::settings::AgentSettings;
 use serde_json::json;
 
 use crate::owner::Owner;
+use crate::run_kind::RunKind;
 
 use super::{ListDocument, ListRuns, Name, View};
 
@@ -51,19 +55,7 @@ impl Log {
     /// A session of a feature run: it begins in both histories.
     async fn session(&self, feature_run: &str) {
         let run = format!("{feature_run}/1");
-        let input = Payload::of(&json!({
-            "id": run,
-            "session": {
-                "project": {"id": "p", "root": "/p"}, "target": "main", "worktree": "/w",
-                "feature": {"id": "f", "name": "F"}, "number": 1, "reason": "start", "gates": [],
-                "feedback": Feedback::default(), "agent": AgentSettings::default(),
-            },
-            "seal": {
-                "project": {"id": "p", "root": "/p"}, "target": "main", "feature": "f",
-                "worktree": "/w", "protected": [], "list_file": "", "step": "",
-            },
-            "available": Resources::default(),
-        }));
+        let input = Payload::of(&session_start(id(&run)));
         let workflow = SessionWorkflow::NAME;
         let begun = EventKind::ChildStarted {
             command: 1,
@@ -135,7 +127,7 @@ impl Log {
         self.view().list(&query).await.unwrap()
     }
 
-    /// The reasons why a run does not go on: kind and text.
+    /// The reasons why a run makes no progress: kind and text.
     async fn why(&self, run: &str) -> Vec<String> {
         let name = Name { text: run.into(), project: None, whole: false };
         let why = self.view().why(name, None).await.unwrap();
@@ -147,6 +139,39 @@ impl Log {
 
     async fn check_why(&self, run: &str, expected: &[&str]) {
         assert_eq!(self.why(run).await, expected, "{run}");
+    }
+}
+
+fn session_start(id: RunId) -> SessionStart {
+    let project: ProjectRef = serde_json::from_value(json!({"id": "p", "root": "/p"})).unwrap();
+    let feature = FeatureId::new("f").unwrap();
+    let target = "main".to_owned();
+    SessionStart {
+        id,
+        session: SessionInput {
+            project: project.clone(),
+            target: target.clone(),
+            feature: Feature::new(feature.clone(), "F"),
+            number: 1,
+            reason: SessionReason::Start,
+            gates: Vec::new(),
+            feedback: Feedback::default(),
+            agent: AgentSettings::default(),
+            available: None,
+            held_out: None,
+            redo: false,
+        },
+        seal: SealInput {
+            project,
+            target,
+            feature,
+            protected: Vec::new(),
+            list_file: String::new(),
+            step: SealStep::Found,
+        },
+        handoff: None,
+        task: None,
+        available: Resources::default(),
     }
 }
 
@@ -188,7 +213,8 @@ async fn with(kinds: Vec<EventKind>) -> Log {
 #[tokio::test]
 async fn retries_limits_and_timers_say_when_they_end() {
     let log = with(vec![failed(Failure::retryable("no network."), Some(at(90)))]).await;
-    let text = "retry: Attempt 2 of run session failed: no network. The next one is due at 2024-10-04 00:01:30 UTC.";
+    let text = "retry: Attempt 2 of run session failed: no network. \
+                The next one is due at 2024-10-04 00:01:30 UTC.";
     log.check_why("p/f/1", &[text]).await;
     let log =
         with(vec![failed(Failure::rate_limited(at(3600), "5-hour limit"), Some(at(3600)))]).await;
@@ -232,7 +258,8 @@ async fn people_are_named_with_their_reasons() {
     let log = with(vec![EventKind::RunParked { slot, effect }]).await;
     log.check_why(
         "p/f/1",
-        &["parked: The run is parked: it is unknown whether `land` (attempt 1) happened: no answer."],
+        &["parked: The run is parked: \
+           it is unknown whether `land` (attempt 1) happened: no answer."],
     )
     .await;
 }
@@ -254,9 +281,12 @@ async fn places_and_turns_name_those_who_have_them() {
 
     let waits = EventKind::MessageAwaited { command: 1, deadline: None };
     let log = with(vec![enter(Stage::TurnToMerge), waits]).await;
-    let summary = json!({"root": "/p", "target": "main", "list_file": "", "phase": "working", "halted": null,
-        "synced": "", "problem": null, "waits_on_next": null, "merging": ["g"], "merge_queue": ["h", "f"],
-        "parallel": 3, "features": 3, "passed": 0, "in_progress": 3, "blocked": 0});
+    let summary = json!({
+        "root": "/p", "target": "main", "list_file": "", "phase": "working", "halted": null,
+        "synced": "", "problem": null, "waits_on_next": null, "merging": ["g"],
+        "merge_queue": ["h", "f"], "parallel": 3, "features": 3, "passed": 0, "in_progress": 3,
+        "blocked": 0,
+    });
     let key = ProjectSummary::KEY.into();
     let value = Payload::of(&summary);
     log.add("p", vec![EventKind::StatusPublished { command: 1, key, value }]).await;
@@ -273,6 +303,26 @@ async fn what_is_stuck_says_so_first() {
         &["stuck: It cannot go on in the process that runs it: the disk is full"],
     )
     .await;
+}
+
+#[tokio::test]
+async fn only_a_recorded_outcome_is_shown_as_passed() {
+    let completed = |output: Payload| EventKind::RunCompleted { output };
+    let unreadable = Payload::of(&json!({"outcome": "of another version"}));
+    let log = with(Vec::new()).await;
+    log.session("p/f/1").await;
+    log.add("p/f/1/1", vec![completed(unreadable.clone())]).await;
+    log.add("p/f/1", vec![completed(unreadable)]).await;
+    log.begin("p/g/1", "feature", Some("p")).await;
+    log.add("p/g/1", vec![completed(Payload::null())]).await;
+    let page = log.list(ListRuns { limit: 9, ..ListRuns::default() }).await;
+    for run in ["p/f/1", "p/f/1/1", "p/g/1"] {
+        let line = page.runs.iter().find(|line| line.header.id() == run).unwrap();
+        assert_eq!(line.header.status, State::Failed, "{run}");
+        let reason = line.reason.clone().unwrap();
+        assert!(reason.starts_with("its outcome cannot be read: "), "{run}: {reason}");
+        assert_eq!(log.why(run).await[0], format!("failed: It failed: {reason}"));
+    }
 }
 
 #[tokio::test]
@@ -311,7 +361,7 @@ async fn a_list_is_filtered() {
     assert_eq!(runs(all.clone()).await, "p p/f/1 q");
     assert_eq!(runs(ListRuns { project: Some(id("p")), ..all.clone() }).await, "p p/f/1");
     assert_eq!(runs(ListRuns { status: vec![State::Paused], ..all.clone() }).await, "p/f/1");
-    assert_eq!(runs(ListRuns { kind: Some("project".into()), ..all.clone() }).await, "p q");
+    assert_eq!(runs(ListRuns { kind: Some(RunKind::Project), ..all.clone() }).await, "p q");
     assert_eq!(runs(ListRuns { feature: Some("f".into()), ..all.clone() }).await, "p/f/1");
     assert_eq!(
         runs(ListRuns { labels: vec![("team".into(), "q".into())], ..all.clone() }).await,

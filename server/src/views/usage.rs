@@ -11,14 +11,13 @@ use longhaul_engine::{Event, RunId, Summary};
 use longhaul_workflows::contracts::Usage;
 use longhaul_workflows::feature::{COPIED, FORKED_FROM};
 use longhaul_workflows::projection::SessionView;
-use longhaul_workflows::session::SessionWorkflow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Name, View, project_and_feature};
 use crate::perform::request;
-use crate::pruned;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 
 /// The ledger of all projects, or of the runs that a name covers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -126,10 +125,10 @@ impl View<'_> {
         let mut rows: BTreeMap<String, UsageSum> = BTreeMap::new();
         let mut document = UsageDocument { by: show.by, ..UsageDocument::default() };
         for (run, summary) in self.within(&within).await? {
-            if summary.workflow != SessionWorkflow::NAME {
+            if RunKind::of(&summary) != RunKind::Session {
                 continue;
             }
-            if pruned::at(&summary).is_some() {
+            if summary.pruned_at().is_some() {
                 document.pruned_runs += 1;
                 continue;
             }
@@ -230,6 +229,7 @@ mod tests {
     use longhaul_workflows::contracts::{
         AgentFacts, AgentOutcome, AgentProgress, RunSession, SessionEnding, SessionReport,
     };
+    use longhaul_workflows::session::SessionWorkflow;
 
     use super::*;
 
@@ -253,7 +253,8 @@ mod tests {
     }
 
     fn started(position: u64, number: u32) -> Event {
-        let (slot, name) = (slot(number), RunSession::NAME.to_owned());
+        let slot = slot(number);
+        let name = RunSession::NAME.to_owned();
         let input = Payload::null();
         event(position, EventKind::ActivityStarted { slot, name, input, attempt: 1 })
     }

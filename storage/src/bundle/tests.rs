@@ -132,7 +132,8 @@ fn a_backup_says_of_what() {
     let header = Header { backup: Some(Backup { epoch: 7, at: at(1) }) };
     let text = written(header, &runs());
     assert!(text.starts_with(
-        "{\"schema\":\"longhaul.export/1\",\"backup\":{\"epoch\":7,\"at\":\"2026-01-01T00:00:01.000000Z\"}}\n"
+        "{\"schema\":\"longhaul.export/1\",\"backup\":\
+         {\"epoch\":7,\"at\":\"2026-01-01T00:00:01.000000Z\"}}\n"
     ));
     assert_eq!(Reader::new(text.as_bytes()).unwrap().header(), header);
 }

@@ -32,6 +32,14 @@ fn checked<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, String> 
     catch_sled_panic(read).unwrap_or_else(|panic| Err(ReadError::Damaged(panic))).map_err(what)
 }
 
+/// A history with a defect.
+struct BrokenHistory {
+    /// The first damaged record, and its defect.
+    key: Vec<u8>,
+    what: String,
+    readable: Vec<Event>,
+}
+
 impl Findings {
     pub(super) fn add(&mut self, key: &[u8], what: impl Into<String>, remedy: Remedy) {
         self.found.push(Finding { record: key::describe(key), what: what.into(), remedy });
@@ -39,7 +47,7 @@ impl Findings {
 
     pub(super) fn look_at(&mut self, run: &RunId, records: &Records, source: Source<'_>) {
         self.count(records);
-        let Records { mail, summary, .. } = records;
+        let mail = &records.mail;
         let mut messages = Vec::new();
         for (key, value) in mail {
             match checked(|| Decoder(source).message(key, value)) {
@@ -53,17 +61,13 @@ impl Findings {
                 }
             }
         }
-        let stored = summary.as_ref().map(|_| checked(|| records.summary(source).transpose()));
-        let stored: Option<Result<Summary, String>> = match stored {
-            Some(Ok(summary)) => summary.map(Ok),
-            Some(Err(what)) => Some(Err(what)),
-            None => None,
-        };
+        let stored: Option<Result<Summary, String>> =
+            checked(|| records.summary(source).transpose()).transpose();
         let kept = stored.as_ref().and_then(|stored| run_record::kept_from(stored.as_ref().ok()?));
         let events = self.pruned(run, &records.events, kept);
         match Self::history(run, events, kept, source) {
             // Removing the record repairs its other defects too.
-            Err((key, what, readable)) => {
+            Err(BrokenHistory { key, what, readable }) => {
                 self.add(&key, what, Remedy::MoveRun(run.clone(), readable));
             }
             Ok(events) => {
@@ -117,24 +121,22 @@ impl Findings {
         left
     }
 
-    /// The events, or the first damaged record, its defect, and the events that are still readable.
     fn history(
         run: &RunId,
         entries: &[Entry],
         kept: Option<Position>,
         source: Source<'_>,
-    ) -> Result<Vec<Event>, (Vec<u8>, String, Vec<Event>)> {
+    ) -> Result<Vec<Event>, BrokenHistory> {
         let there = entries.first().and_then(|(key, _)| key::number_of(key));
-        let begin = if there.is_some_and(|there| there > 0 && Some(there) == kept) {
-            there.unwrap_or(0)
-        } else {
-            0
-        };
+        let begin = kept.filter(|kept| there == Some(*kept)).unwrap_or(0);
         let mut wrong: Option<(Vec<u8>, String)> = None;
         let mut expected: Position = begin;
         let mut events = Vec::new();
         for (key, value) in entries {
-            let position = key::number_of(key).unwrap_or_default();
+            let Some(position) = key::number_of(key) else {
+                wrong.get_or_insert((key.to_vec(), key::NO_NUMBER.into()));
+                continue;
+            };
             if position != expected {
                 wrong.get_or_insert((
                     key::event(run, expected),
@@ -156,7 +158,7 @@ impl Findings {
             wrong = Some((key::event(run, 0), "it is not the start of a run".into()));
         }
         match wrong {
-            Some((key, what)) => Err((key, what, events)),
+            Some((key, what)) => Err(BrokenHistory { key, what, readable: events }),
             None => Ok(events),
         }
     }
@@ -218,7 +220,9 @@ impl Findings {
         for (key, value) in records {
             let record = format!("`{}`", key.escape_ascii());
             let remedy = Remedy::MoveStray((key.clone(), value.clone()));
-            self.found.push(Finding { record, what: "its key names no run".into(), remedy });
+            let what =
+                if key::run_of(key).is_some() { key::NO_NUMBER } else { "its key names no run" };
+            self.found.push(Finding { record, what: what.into(), remedy });
         }
     }
 

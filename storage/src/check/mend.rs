@@ -8,7 +8,7 @@ use longhaul_engine::{Event, EventLog, Position, RunId, StoreError, Summary};
 
 use super::{Remedy, quarantine};
 use crate::codec::Encoder;
-use crate::head_cache::end_after;
+use crate::key;
 use crate::record::Entry;
 use crate::record::Write;
 use crate::sled_store::SledStore;
@@ -106,7 +106,7 @@ fn on_what_was_seen(run: &RunId, records: &BTreeMap<RunId, Records>) -> (Box<Wri
 
 fn end(run: &RunId, records: &BTreeMap<RunId, Records>) -> Position {
     let last = records.get(run).and_then(|records| records.events.last());
-    last.map_or(0, |(key, _)| end_after(key))
+    last.and_then(|(key, _)| key::number_of(key)).map_or(0, |position| position + 1)
 }
 
 fn all_of(records: Option<&Records>) -> Vec<Entry> {

@@ -115,7 +115,8 @@ async fn rewrite(
 /// The findings of a check of the log built from this content.
 fn look_at(directory: &Path, content: &Content) -> Result<CheckReport, StoreError> {
     let blobs = BlobStore::open(directory.join("blobs"), Arc::default())?;
-    let (mut runs, mut strays) = (BTreeMap::new(), Vec::new());
+    let mut runs = BTreeMap::new();
+    let mut strays = Vec::new();
     for (key, value) in content.records() {
         if let Some(kind @ (&key::EVENT | &key::MESSAGE | &key::PUBLISHED | &key::SUMMARY)) =
             key.first()

@@ -142,8 +142,8 @@ impl Findings {
         // In the order of sending.
         lost.sort_by_key(|one| one.delivery.at);
         for Undelivered { what, delivery } in lost {
-            let (record, sent) =
-                (format!("mailbox of run {}", delivery.to), delivery.at.format("%F %T UTC"));
+            let record = format!("mailbox of run {}", delivery.to);
+            let sent = delivery.at.format("%F %T UTC");
             let what =
                 format!("{what}, sent {sent}, is neither here nor in the history of the run");
             self.found.push(Finding { record, what, remedy: Remedy::Deliver(delivery) });

@@ -161,7 +161,8 @@ fn what_is_no_history_of_this_version_is_refused_by_its_first_line() {
         &edited("longhaul.history/1", "longhaul.history/01"),
         "its schema is `longhaul.history/01`",
     );
-    let newer = "line 1: the file is a `longhaul.history/2`, and this program reads up to `longhaul.history/1`";
+    let newer = "line 1: the file is a `longhaul.history/2`, and this program reads up to \
+                 `longhaul.history/1`";
     check_refused("{\"schema\":\"longhaul.history/2\",\"else\":1}\n?", newer);
     check_refused(&edited("shop/login/1", "shop login"), "`shop login` cannot be a run id");
     check_refused(&edited(",\"events\":", ",\"size\":"), "unknown field `size`");

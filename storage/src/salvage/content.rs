@@ -102,7 +102,9 @@ impl Content {
 
 /// A page, or its readable part; `None`: an index page without records.
 fn leaf<'a>(fields: &mut Fields<'a>) -> Option<Leaf<'a>> {
-    let (_next, _merging_child, _merging) = (fields.number()?, fields.number()?, fields.byte()?);
+    let _next = fields.number()?;
+    let _merging_child = fields.number()?;
+    let _merging = fields.byte()?;
     let shared = usize::from(fields.byte()?);
     let low = fields.text()?;
     let high = fields.text()?;

@@ -11,7 +11,7 @@ use crate::codec::Decoder;
 use crate::record::{self, Body};
 use crate::wire::v1::{self, Stored};
 
-const KEY: &[u8] = b"key";
+const KEY: &[u8] = b"erun\0\0\0\0\0\0\0\0\x07";
 
 /// Marsaglia's xorshift: good enough for choosing positions.
 struct Dice(u64);

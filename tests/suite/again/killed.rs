@@ -1,4 +1,4 @@
-//! Forks that are killed: whole or nothing, and what was half done is undone by the next life.
+//! Forks that are killed: whole or nothing, and a partial fork is undone at the next start.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn a_fork_that_is_killed_is_whole_or_nothing() {
 }
 
 #[test]
-fn a_fork_that_dies_before_its_run_is_there_is_undone_by_the_next_life() {
+fn a_fork_that_dies_before_its_run_exists_is_undone_at_the_next_start() {
     let never = Plan { id: "parser", needs: &[], steps: 2, habit: Habit::Never };
     let world = World::new(&[never, plain("table", &[], 1)], 0.0, "[limits]\nfailed_gates = 2\n");
     world.run().exits(1);
@@ -49,7 +49,7 @@ fn a_fork_that_dies_before_its_run_is_there_is_undone_by_the_next_life() {
         next: run(2),
         commit: Some(world.project.git(&["rev-parse", "longhaul/parser~1"])),
     };
-    // All that a fork does before it writes to the log.
+    // The part of a fork before its first write to the log.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(GitHandlers::new(world.longhaul.home()).rewind_feature(&input)).unwrap();
     assert_ne!(world.project.git(&["rev-parse", "longhaul/parser"]), tip);

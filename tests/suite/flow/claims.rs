@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use longhaul_engine::{Engine, MessageBody, NewRun, Payload, RequestedBy, RunReader};
-use longhaul_tests::script::{id, until};
+use longhaul_tests::script::{block, id, sync, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureStatus};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::project::{ProjectInput, ProjectWorkflow, signal};
@@ -55,7 +55,7 @@ async fn a_claim_whose_run_was_cancelled_is_judged_on_the_target_again() {
     world.hold("run_session login");
     world.edit(&engine, vec![feature("login", "has more")]).await;
     world.until_begun("run_session login", 2).await;
-    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.tell(&engine, signal::BLOCK, block("login", "not now")).await;
     world.until_status("login", FeatureStatus::Blocked).await;
     world.state().branch("login", &["more"]);
     world.hold("land ");
@@ -74,7 +74,7 @@ async fn what_was_blocked_after_it_passed_is_a_claim_when_it_is_unblocked() {
     let world = World::new(vec![feature("login", "has login")]);
     let engine = world.begin().await;
     world.until_passes("login").await;
-    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "wait"))).await;
+    world.tell(&engine, signal::BLOCK, block("login", "wait")).await;
     world.until_status("login", FeatureStatus::Blocked).await;
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
     world.until_passes("login").await;
@@ -105,7 +105,7 @@ async fn lands_unpaid(world: &World, engine: &Engine) {
 async fn blocked_and_unblocked(at: &str, times: usize) {
     let world = World::new(vec![feature("login", "has login")]);
     let engine = finished(&world, at, times).await;
-    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.tell(&engine, signal::BLOCK, block("login", "not now")).await;
     world.until_status("login", FeatureStatus::Blocked).await;
     world.let_go(at);
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
@@ -224,7 +224,7 @@ async fn finished_work_of_a_project_that_was_terminated_is_not_paid_again() {
         .restart(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() })
         .await
         .unwrap();
-    world.tell(&engine, signal::SYNC, Payload::of(&"second")).await;
+    world.tell(&engine, signal::SYNC, sync("second")).await;
     lands_unpaid(&world, &engine).await;
 }
 
@@ -233,7 +233,7 @@ async fn finished_work_of_a_project_that_was_terminated_is_not_paid_again() {
 async fn finished_work_whose_description_was_edited_gets_another_session() {
     let world = World::new(vec![feature("login", "has login")]);
     let engine = finished(&world, "run_checks login merged", 1).await;
-    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.tell(&engine, signal::BLOCK, block("login", "not now")).await;
     world.until_status("login", FeatureStatus::Blocked).await;
     world.let_go("run_checks login merged");
     let edited = Feature { description: "Also log out.".into(), ..feature("login", "has login") };
@@ -251,7 +251,7 @@ async fn work_that_no_agent_called_done_gets_another_session() {
     world.hold("run_session login");
     let engine = world.begin().await;
     world.until_begun("run_session login", 1).await;
-    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.tell(&engine, signal::BLOCK, block("login", "not now")).await;
     world.until_status("login", FeatureStatus::Blocked).await;
     world.state().branch("login", &["half"]);
     world.let_go("run_session login");
@@ -265,7 +265,7 @@ async fn work_that_no_agent_called_done_gets_another_session() {
 async fn finished_work_that_does_not_pass_the_baseline_is_repaired_first() {
     let world = World::new(vec![feature("login", "has login")]);
     let engine = finished(&world, "run_checks login merged", 1).await;
-    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "not now"))).await;
+    world.tell(&engine, signal::BLOCK, block("login", "not now")).await;
     world.until_status("login", FeatureStatus::Blocked).await;
     world.let_go("run_checks login merged");
     world.state().baseline =

@@ -1,7 +1,7 @@
 //! Features that are edited, removed, restored, blocked and unblocked while they are worked on.
 
 use longhaul_engine::{Payload, RunReader, Status};
-use longhaul_tests::script::{id, until};
+use longhaul_tests::script::{block, id, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureStatus};
 use longhaul_workflows::project::signal;
 
@@ -91,7 +91,7 @@ async fn a_block_that_is_lifted_at_once_starts_no_second_run_beside_the_first() 
     world.hold("run_session login!");
     let engine = world.begin().await;
     world.until_begun("run_session login", 1).await;
-    world.tell(&engine, signal::BLOCK, Payload::of(&("login", "too early"))).await;
+    world.tell(&engine, signal::BLOCK, block("login", "too early")).await;
     world.until_status("login", FeatureStatus::Blocked).await;
     world.tell(&engine, signal::UNBLOCK, Payload::of(&"login")).await;
     world.until_status("login", FeatureStatus::Pending).await;
@@ -112,7 +112,7 @@ async fn a_blocked_feature_stays_blocked_when_its_run_ends_and_a_landed_one_pass
     world.until_begun("run_session login", 1).await;
     world.until_begun("close_worktree shop", 1).await;
     for id in ["login", "shop"] {
-        world.tell(&engine, signal::BLOCK, Payload::of(&(id, "no budget"))).await;
+        world.tell(&engine, signal::BLOCK, block(id, "no budget")).await;
         world.until_status(id, FeatureStatus::Blocked).await;
     }
     until("the run has ended", async || {

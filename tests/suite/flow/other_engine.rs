@@ -14,7 +14,7 @@ use longhaul_engine::{
     Workflows,
 };
 use longhaul_tests::history::workflows;
-use longhaul_tests::script::id;
+use longhaul_tests::script::{id, sync};
 use longhaul_workflows::contracts::ProjectRef;
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{FeatureView, ProjectInput, ProjectWorkflow, signal};
@@ -303,7 +303,7 @@ async fn a_feature_passes_on_an_engine_outside_of_the_engine_crate() {
     let input = Payload::of(&ProjectInput { project, memory: None });
     let (workflow, labels) = (ProjectWorkflow::NAME.into(), BTreeMap::new());
     client.start(NewRun { run: id(PROJECT), workflow, input, labels }).await.unwrap();
-    client.signal(&id(PROJECT), signal::SYNC, Payload::of(&"first")).await.unwrap();
+    client.signal(&id(PROJECT), signal::SYNC, sync("first")).await.unwrap();
 
     let Outcome::Completed(output) = client.outcome(&id("p/a/1")).await.unwrap() else {
         panic!("it completes")

@@ -16,7 +16,7 @@ use longhaul_engine::{
 use longhaul_storage::MemoryStore;
 use longhaul_tests::clock::HeldClock;
 use longhaul_tests::history::{Histories, workflows};
-use longhaul_tests::script::{engine_with, id, until};
+use longhaul_tests::script::{engine_with, id, sync, until};
 use longhaul_workflows::backlog::{Check, Feature, FeatureId, FeatureStatus};
 use longhaul_workflows::contracts::{
     CheckOutTip, ChecksInput, ChecksReport, CloseInput, CloseWorktree, Evidence, Follow,
@@ -173,7 +173,7 @@ impl World {
             .start(NewRun { run: id(PROJECT), workflow, input, labels: BTreeMap::new() })
             .await
             .unwrap();
-        self.tell(&engine, signal::SYNC, Payload::of(&"first")).await;
+        self.tell(&engine, signal::SYNC, sync("first")).await;
         engine
     }
 

@@ -8,7 +8,7 @@ use longhaul_engine::{
 };
 use longhaul_storage::MemoryStore;
 use longhaul_tests::history::workflows;
-use longhaul_tests::script::{id, until};
+use longhaul_tests::script::{id, sync, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::feature::FeatureOutcome;
 use longhaul_workflows::project::{
@@ -51,7 +51,7 @@ impl Shop {
             labels: [].into(),
         };
         engine.start(new).await.unwrap();
-        engine.signal(&id(PROJECT), signal::SYNC, Payload::of("1")).await.unwrap();
+        engine.signal(&id(PROJECT), signal::SYNC, sync("1")).await.unwrap();
         Self { world, memory, engine }
     }
 
@@ -211,7 +211,7 @@ async fn an_agent_that_cannot_be_started_pauses_at_once() {
     assert!(paused.reason.contains("cannot be started: `agent` is not there"), "{}", paused.reason);
     shop.world.let_go.send_replace(true);
     // A person who wants to go on does not wait for the time.
-    shop.engine.signal(&id(PROJECT), signal::SYNC, Payload::of("2")).await.unwrap();
+    shop.engine.signal(&id(PROJECT), signal::SYNC, sync("2")).await.unwrap();
     shop.passes(1).await;
     shop.engine.stop().await;
 }

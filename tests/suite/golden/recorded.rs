@@ -9,7 +9,7 @@ use longhaul_engine::{
 };
 use longhaul_storage::{MemoryStore, history_file};
 use longhaul_tests::history::workflows;
-use longhaul_tests::script::{id, until};
+use longhaul_tests::script::{id, sync, until};
 use longhaul_workflows::contracts::{ProjectRef, RunSession};
 use longhaul_workflows::feature::Note;
 use longhaul_workflows::project::{Phase, ProjectInput, ProjectSummary, ProjectWorkflow, signal};
@@ -255,7 +255,7 @@ async fn project(story: &Story, engine: &Engine, world: &World, memory: &MemoryS
         .start(NewRun { run: id(PROJECT), workflow: ProjectWorkflow::NAME.into(), input, labels })
         .await
         .unwrap();
-    engine.signal(&id(PROJECT), signal::SYNC, Payload::of("1")).await.unwrap();
+    engine.signal(&id(PROJECT), signal::SYNC, sync("1")).await.unwrap();
     happen(story.then, engine, world).await;
     until(story.name, async || is_at_rest(memory).await).await;
 }

@@ -1,4 +1,4 @@
-//! What waits, for a process, a place or a person, is shown as such in every output.
+//! Waiting runs are shown as waiting in every output.
 
 use longhaul_tests::project::{Habit, Plan, Project, plain};
 use longhaul_tests::wait::until;
@@ -62,7 +62,7 @@ fn what_waits_for_an_agent_does_not_run() {
     until("one works and one waits", || {
         let total = total();
         (&total["running"], &total["waiting"]) == (&1.into(), &1.into())
-            && !world.project.marks().is_empty() | !other.marks().is_empty()
+            && (!world.project.marks().is_empty() || !other.marks().is_empty())
     });
     let ids = world.call("list --status running --kind feature -o ids").exits(0).stdout.clone();
     assert_eq!(ids.lines().count(), 1, "{ids}");

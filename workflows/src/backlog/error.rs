@@ -61,7 +61,8 @@ fn cycles(cycles: &[Cycle]) -> String {
         );
     }
     let line = |cycle: &Cycle| {
-        let (needed, feature) = (&cycle.without, &cycle.without_in);
+        let needed = &cycle.without;
+        let feature = &cycle.without_in;
         format!("\n- {} (`{feature}` without `{needed}`)", path(&cycle.path))
     };
     let mut text = format!(

@@ -93,8 +93,12 @@ impl Counts {
 ///
 /// let id = |text: &str| FeatureId::new(text).unwrap();
 /// let schema = Feature::new(id("schema"), "Tables for users");
-/// let login = Feature { depends_on: vec![id("schema")], priority: 9, ..Feature::new(id("login"),
-/// "Login") }; let mut backlog = Backlog::new(vec![login, schema])?;
+/// let login = Feature {
+///     depends_on: vec![id("schema")],
+///     priority: 9,
+///     ..Feature::new(id("login"), "Login")
+/// };
+/// let mut backlog = Backlog::new(vec![login, schema])?;
 ///
 /// assert_eq!(backlog.start_next(), Some(id("schema")));
 /// assert_eq!(backlog.start_next(), None, "login waits");

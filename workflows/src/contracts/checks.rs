@@ -107,7 +107,7 @@ pub struct ChecksReport {
 }
 
 /// The evidence of one check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The check.
     pub name: String,

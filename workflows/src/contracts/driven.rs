@@ -138,9 +138,10 @@ pub struct WindowUse {
 
 impl WindowUse {
     /// Whether this part of the window is filled.
+    #[expect(clippy::cast_precision_loss, reason = "a window has fewer tokens than that")]
     pub fn reaches(self, share: f64) -> bool {
-        #[expect(clippy::cast_precision_loss, reason = "a window has fewer tokens than that")]
-        let (used, size) = (self.used as f64, self.size as f64);
+        let used = self.used as f64;
+        let size = self.size as f64;
         size > 0.0 && used >= share * size
     }
 }

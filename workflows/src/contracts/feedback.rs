@@ -41,7 +41,7 @@ pub struct TargetConflict {
 }
 
 /// The problem that causes another session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "problem", rename_all = "snake_case")]
 pub enum Problem {
     /// A check failed.

@@ -98,7 +98,8 @@ pub struct RefreshInput {
     pub feature: FeatureId,
     /// The feature list, relative to the root.
     pub list_file: String,
-    /// The version of the feature that the run knows: [`Feature::version`](crate::backlog::Feature).
+    /// The version of the feature that the run knows:
+    /// [`Feature::version`](crate::backlog::Feature).
     pub version: String,
 }
 

@@ -48,7 +48,8 @@ pub(super) async fn run(
     work: &mut Work,
     first: RunId,
 ) -> Result<Hosting, Stop> {
-    let (open, ended) = (BTreeSet::new(), BTreeMap::new());
+    let open = BTreeSet::new();
+    let ended = BTreeMap::new();
     let mut hosted = Hosted { work, owner: first, open, ended, report: None };
     let hosting = match hosted.run(context).await {
         Ok(report) => Hosting::Ended(report),

@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::{Check, FeatureId};
 use crate::contracts::{PassMark, SessionReason};
-use crate::resources::{Resource, Resources};
+use crate::resources::Resources;
 use crate::settings::AgentSettings;
+
+use super::block::{BlockReason, BrokenBase};
 
 /// The signal `session_request`: a feature asks its project for a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,17 +27,6 @@ pub struct SessionRequest {
     pub broken: Option<BrokenBase>,
     /// The resources that its sessions may use, by the limits of the feature.
     pub left: Resources,
-}
-
-/// A commit that fails the project's own baseline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BrokenBase {
-    /// The commit.
-    pub commit: String,
-    /// The failed check or set-up script, with its article.
-    pub check: String,
-    /// How it ended: `exit code 1`.
-    pub ending: String,
 }
 
 /// The signal `session_permit`: the answer to a [`SessionRequest`].
@@ -59,10 +50,7 @@ pub enum SessionPermit {
     /// The session is refused.
     Refused {
         /// The reason.
-        reason: String,
-        /// The resource of the project that is spent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        over_limit: Option<Resource>,
+        reason: BlockReason,
     },
 }
 

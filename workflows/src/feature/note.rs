@@ -5,7 +5,7 @@ use longhaul_engine::{Context, ContextExt, Filter, Payload, Received, Stop};
 use crate::finding::SteeringRefused;
 use crate::note::Note;
 
-use super::{Edited, FeatureProgress, Work};
+use super::{Approval, Edited, FeatureProgress, MergeLease, SessionPermit, Work};
 
 impl Work {
     /// The filter of a wait: its own signal, notes and edits. Answers to other requests stay in the
@@ -36,9 +36,17 @@ impl Work {
     }
 
     /// Takes the notes since the last session. This run has no open request here, so an answer
-    /// still in the mailbox is stale and is dropped.
+    /// of its project that is still in the mailbox is stale and is dropped.
     pub(super) async fn take_notes(&mut self, context: &mut dyn Context) -> Result<(), Stop> {
-        while let Some(received) = context.try_receive(&Filter::any()).await? {
+        let filter = Filter::signals(&[
+            Note::SIGNAL,
+            Edited::SIGNAL,
+            SteeringRefused::SIGNAL,
+            SessionPermit::SIGNAL,
+            MergeLease::GRANTED,
+            Approval::SIGNAL,
+        ]);
+        while let Some(received) = context.try_receive(&filter).await? {
             self.apply_message(received);
         }
         Ok(())
@@ -64,12 +72,12 @@ impl Work {
         }
         let known = self.feedback.guidance.len();
         self.take_notes(context).await?;
-        let take_late_notes = self.feedback.guidance.len() > known;
-        if take_late_notes {
+        let has_notes = self.feedback.guidance.len() > known;
+        if has_notes {
             self.forgiven = self.progress.clone();
             self.unchanged = 0;
         }
-        Ok(take_late_notes)
+        Ok(has_notes)
     }
 
     /// Applies a message that arrived during a wait, and publishes a finding about it: the wait may

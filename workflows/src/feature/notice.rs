@@ -3,13 +3,13 @@
 use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{
-    ChecksInput, ChecksReport, Evidence, LeftOut, OutsideChange, Precheck, Problem, RunChecks,
-    SessionReason, StepTree, Tampering, UnmetNeed,
+    ChecksInput, ChecksReport, LeftOut, OutsideChange, Precheck, Problem, RunChecks, SessionReason,
+    StepTree, Tampering,
 };
 use crate::finding::Finding;
-use crate::prompt;
 
-use super::{FeatureOutcome, Work};
+use super::Work;
+use super::block::BlockReason;
 
 /// Runs checks, and records the files restored before them.
 pub(super) async fn checks(
@@ -31,22 +31,18 @@ pub(super) async fn checks(
 pub(super) async fn unready(
     context: &mut dyn Context,
     work: &mut Work,
-) -> Result<Option<FeatureOutcome>, Stop> {
-    let reason = match &work.feedback.problem {
-        Some(problem @ Problem::CheckFailed { evidence, .. }) if evidence.is_setup => {
-            Some(format!(
-                "the set-up fails without any work of an agent. {} Correct and commit it",
-                prompt::summary(problem)
-            ))
+) -> Result<Option<BlockReason>, Stop> {
+    match &work.feedback.problem {
+        Some(Problem::CheckFailed { evidence, .. }) if evidence.is_setup => {
+            Ok(Some(BlockReason::Setup))
         }
-        _ => base(context, work).await?,
-    };
-    Ok(reason.map(|reason| work.unready(reason)))
+        _ => base(context, work).await,
+    }
 }
 
 /// Runs the feature's own checks before its first session. A check that passes here is no evidence
 /// of the work. Returns why no session can make a check pass.
-async fn base(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
+async fn base(context: &mut dyn Context, work: &mut Work) -> Result<Option<BlockReason>, Stop> {
     let own = &work.input.feature.checks;
     if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {
         return Ok(None);
@@ -59,25 +55,8 @@ async fn base(context: &mut dyn Context, work: &mut Work) -> Result<Option<Strin
         let all = checks.len() == own.len();
         work.note_finding(Finding::PassedOnBase { checks, all });
     }
-    Ok(report.evidence.iter().find_map(impossible))
-}
-
-/// Why no session can make a check pass.
-fn impossible(evidence: &Evidence) -> Option<String> {
-    let need = match evidence.unmet_need.as_ref()? {
-        UnmetNeed::File { path } => format!(
-            "{path} does not exist, and agents may not write it, because it is protected. Write and commit it"
-        ),
-        UnmetNeed::Program { name } => format!(
-            "there is no program `{name}` ({}). Install it, or correct the check",
-            evidence.ending()
-        ),
-    };
-    let command = evidence.command.lines().next().unwrap_or_default();
-    Some(match evidence.held_out {
-        Some(_) => format!("the held-out check `{}` cannot pass: {need}", evidence.name),
-        None => format!("the check `{command}` cannot pass: {need}"),
-    })
+    let impossible = report.evidence.into_iter().find(|evidence| evidence.unmet_need.is_some());
+    Ok(impossible.map(|evidence| BlockReason::Check { evidence: Box::new(evidence) }))
 }
 
 impl Work {
@@ -102,11 +81,6 @@ impl Work {
         for change in changes.iter().cloned() {
             self.note_finding(Finding::Outside { change });
         }
-    }
-
-    pub(super) fn unready(&self, reason: String) -> FeatureOutcome {
-        let (output, progress) = (String::new(), self.progress.clone());
-        FeatureOutcome::Blocked { reason, over_limit: None, unready: true, output, progress }
     }
 
     fn precheck(&self) -> ChecksInput {

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::backlog::{Check, Feature};
 use crate::contracts::{ProjectRef, Usage};
 use crate::finding::Findings;
-use crate::resources::{Resource, Resources};
+use crate::resources::Resources;
 use crate::settings::Settings;
 
 use super::Stage;
+use super::block::FeatureBlock;
 
 /// Work that is part of the target.
 pub(super) struct Landing {
@@ -151,18 +152,8 @@ pub enum FeatureOutcome {
     },
     /// It waits for a person.
     Blocked {
-        /// The reason, in one line.
-        reason: String,
-        /// The resource at its limit: more of it helps.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        over_limit: Option<Resource>,
-        /// No session was paid, because the set-up or a check cannot succeed before a person acts:
-        /// the next `longhaul run` tries it again.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        unready: bool,
-        /// The end of the output of the last failed session; empty for other problems.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        output: String,
+        /// The reason.
+        block: FeatureBlock,
         /// Its statistics.
         progress: FeatureProgress,
     },

@@ -19,7 +19,9 @@ impl FeatureRunId {
     /// The feature's run that a run is, or is below; `None` for other runs.
     pub fn of(run: &RunId) -> Option<Self> {
         let mut parts = run.as_str().split('/');
-        let (project, feature, number) = (parts.next()?, parts.next()?, parts.next()?);
+        let project = parts.next()?;
+        let feature = parts.next()?;
+        let number = parts.next()?;
         let feature = FeatureId::new(feature).ok()?;
         let id = Self { project: project.to_owned(), feature, number: number.parse().ok()? };
         // `01` is no number of a run.

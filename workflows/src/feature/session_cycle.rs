@@ -5,6 +5,7 @@ use longhaul_engine::{Context, ContextExt, Stop};
 
 use crate::contracts::{Problem, Seal, SealStep, SessionEnding, SessionReason, SessionReport};
 
+use super::block::BlockReason;
 use super::hosted::{self, Hosting};
 use super::messages::{SessionPermit, SessionResult};
 use super::outcome::Landing;
@@ -17,12 +18,13 @@ pub(super) enum CycleEnd {
     /// The work continues with another session.
     Again,
     /// A limit is reached, or the session is refused.
-    GivenUp(String),
+    GivenUp(BlockReason),
     /// The run landed before, and its gates pass on the target.
     Landed(Landing),
 }
 
-/// Runs one cycle: within the limits, with the permission of the project, and on the current target.
+/// Runs one cycle: within the limits, with the permission of the project, and on the current
+/// target.
 pub(super) async fn run(context: &mut dyn Context, work: &mut Work) -> Result<CycleEnd, Stop> {
     // The permit says whether a failed session counts, so the limit is checked after it, too.
     if !work.is_fruitless
@@ -65,7 +67,7 @@ async fn give_up(context: &mut dyn Context, work: &mut Work) -> Result<Option<Cy
 }
 
 /// Waits until the project grants a session; returns the reason of a refusal.
-async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<String>, Stop> {
+async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<BlockReason>, Stop> {
     loop {
         match session_permit::request(context, work).await? {
             SessionPermit::Granted { session, forgiven, agent, available } => {
@@ -76,10 +78,7 @@ async fn admitted(context: &mut dyn Context, work: &mut Work) -> Result<Option<S
                 tree::refresh(context, work).await?;
                 tree::baseline(context, work).await?;
             }
-            SessionPermit::Refused { reason, over_limit } => {
-                work.over_limit = over_limit;
-                return Ok(Some(reason));
-            }
+            SessionPermit::Refused { reason } => return Ok(Some(reason)),
         }
     }
 }

@@ -53,7 +53,8 @@ impl SessionResult {
                 Self::Failed { ending, last_words, started, changed: has_changed }
             }
             SessionEnding::NotStarted { reason } => {
-                let (ending, last_words) = (reason.clone(), String::new());
+                let ending = reason.clone();
+                let last_words = String::new();
                 Self::Failed { ending, last_words, started: false, changed: false }
             }
             ending => Self::Worked { done: *ending == SessionEnding::ClaimsDone },

@@ -57,28 +57,41 @@ impl Stage {
 
 impl fmt::Display for Stage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Session { number, reason, after_tampering, after_no_change } = self else {
-            return formatter.write_str(match self {
-                Self::WorkTree => "work tree",
-                Self::SetUp => "set-up",
-                Self::Session { .. } => "session",
-                Self::Gates => "gates",
-                Self::LastTry => "last try on the target as it is now",
-                Self::GivingUp => "giving up",
-                Self::TurnToCheck => "waiting to check the target",
-                Self::GatesOnTarget => "gates on the target",
-                Self::TurnToMerge => "waiting to merge",
-                Self::Merging => "merging",
-                Self::Approval => "waiting for approval",
-            });
-        };
-        let reason =
-            Some(reason.as_str().replace('_', " ")).filter(|_| *reason != SessionReason::Start);
-        let tampering = after_tampering.then(|| "tampering put back".to_owned());
-        let idle =
-            after_no_change.then(|| "no file changed so far: may the agent write?".to_owned());
-        let why: Vec<String> = reason.into_iter().chain(tampering).chain(idle).collect();
-        write!(formatter, "session {number}")?;
-        if why.is_empty() { Ok(()) } else { write!(formatter, " ({})", why.join(", ")) }
+        formatter.write_str(match self {
+            Self::WorkTree => "work tree",
+            Self::SetUp => "set-up",
+            Self::Session { number, reason, after_tampering, after_no_change } => {
+                write!(formatter, "session {number}")?;
+                return remarks(*reason, *after_tampering, *after_no_change, formatter);
+            }
+            Self::Gates => "gates",
+            Self::LastTry => "last try on the target as it is now",
+            Self::GivingUp => "giving up",
+            Self::TurnToCheck => "waiting to check the target",
+            Self::GatesOnTarget => "gates on the target",
+            Self::TurnToMerge => "waiting to merge",
+            Self::Merging => "merging",
+            Self::Approval => "waiting for approval",
+        })
     }
+}
+
+/// The reason and the circumstances of a session, in parentheses, if there are any.
+fn remarks(
+    reason: SessionReason,
+    after_tampering: bool,
+    after_no_change: bool,
+    formatter: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let mut remarks = Vec::new();
+    if reason != SessionReason::Start {
+        remarks.push(reason.as_str().replace('_', " "));
+    }
+    if after_tampering {
+        remarks.push("tampering put back".to_owned());
+    }
+    if after_no_change {
+        remarks.push("no file changed so far: may the agent write?".to_owned());
+    }
+    if remarks.is_empty() { Ok(()) } else { write!(formatter, " ({})", remarks.join(", ")) }
 }

@@ -106,7 +106,7 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
                 CheckpointStep::WorkTree,
             ),
             Seal::NAME => {
-                let step = input.read::<SealInput>().map(|input| input.step).unwrap_or_default();
+                let Ok(SealInput { step, .. }) = input.read() else { continue };
                 let commit = output.read::<Sealed>().ok().map(|sealed| sealed.commit);
                 (commit, session, CheckpointStep::Sealed(step))
             }
@@ -127,8 +127,8 @@ pub fn checkpoints(segment: &[Event]) -> Vec<Checkpoint> {
     found
 }
 
-/// The history prefix of a fork at position `last`, without partial commands and without expired
-/// merge lease.
+/// The history prefix of a fork at position `last`, without partial commands and without an
+/// expired merge lease.
 pub fn prefix(segment: &[Event], last: Position) -> Prefix {
     let mut last = last;
     loop {
@@ -185,14 +185,14 @@ fn stage_of(event: &Event) -> Option<Stage> {
     }
 }
 
-/// The command before which a fork must end, or it would believe that it holds the merge lease.
+/// The command before which a fork must end, or its replay would assume the merge lease.
 fn before_the_turn(events: &[Event]) -> Option<u32> {
     let requested = events.iter().rposition(|event| sends(event, MergeRequest::SIGNAL))?;
     let given_back = events[requested..].iter().any(|event| sends(event, MergeLease::RELEASED));
     if given_back { None } else { events[requested].kind.command() }
 }
 
-/// The command before which a fork must end, or it would believe that the project has granted it a
+/// The command before which a fork must end, or its replay would assume a permit for a
 /// session.
 fn before_the_permit(events: &[Event]) -> Option<u32> {
     let requested = events.iter().rposition(|event| sends(event, SessionRequest::SIGNAL))?;
@@ -229,9 +229,9 @@ fn before_an_unsealed_session(
 fn before_giving_up(events: &[Event]) -> Option<u32> {
     let (last, before) = events.split_last()?;
     let is_marked = |event: &Event| stage_of(event) == Some(Stage::GivingUp);
-    let is_told_nothing = matches!(last.kind, EventKind::MessageReceived { message: None, .. })
+    let received_nothing = matches!(last.kind, EventKind::MessageReceived { message: None, .. })
         && before.last().is_some_and(is_marked);
-    if is_told_nothing || is_marked(last) { last.kind.command() } else { None }
+    if received_nothing || is_marked(last) { last.kind.command() } else { None }
 }
 
 fn next_seal(segment: &[Event], position: Position) -> Option<&Event> {

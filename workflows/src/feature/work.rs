@@ -10,9 +10,10 @@ use crate::contracts::{
     SessionReport, SetupInput, StepTree, TargetConflict, Worktree,
 };
 use crate::prompt;
-use crate::resources::{Resource, Resources};
+use crate::resources::Resources;
 use crate::settings::AgentSettings;
 
+use super::block::{Attempts, BlockReason, FeatureBlock};
 use super::outcome::Landing;
 use super::{
     BrokenBase, FeatureInput, FeatureOutcome, FeatureProgress, MergeLease, SessionRequest,
@@ -53,8 +54,6 @@ pub(super) struct Work {
     pub(super) available: Resources,
     /// The resources that the sessions of this grant have used.
     pub(super) used: Resources,
-    /// The resource at its limit.
-    pub(super) over_limit: Option<Resource>,
 }
 
 impl Work {
@@ -86,7 +85,6 @@ impl Work {
             granted: None,
             available: Resources::default(),
             used: Resources::default(),
-            over_limit: None,
         }
     }
 
@@ -259,7 +257,8 @@ impl Work {
 
     /// The request to the project for a session.
     pub(super) fn request(&self) -> SessionRequest {
-        let (mut files, mut resolves) = (self.files.clone(), false);
+        let mut files = self.files.clone();
+        let mut resolves = false;
         match &self.feedback.problem {
             Some(Problem::Conflict { files: conflicts, .. }) => {
                 files.extend(conflicts.iter().filter(|file| !self.files.contains(file)).cloned());
@@ -308,7 +307,8 @@ impl Work {
     pub(super) fn take_refreshed(&mut self, refreshed: Refreshed) -> bool {
         let Refreshed { commit, tip, files, conflict, .. } = refreshed;
         let has_moved = commit != self.commit;
-        (self.commit, self.files) = (commit, files);
+        self.commit = commit;
+        self.files = files;
         self.tip = Some(tip.clone());
         self.feedback.behind = None;
         match (conflict, &mut self.feedback.problem) {
@@ -362,7 +362,8 @@ impl Work {
         }
     }
 
-    /// Counts the turns, tokens, cost and time of a session, and notes the findings of its own checkpoints.
+    /// Counts the turns, tokens, cost and time of a session, and notes the findings of its own
+    /// checkpoints.
     pub(super) fn spend(&mut self, session: &SessionReport) {
         self.progress.tampered += u32::from(!session.tampered.is_empty());
         self.note_tampering(Some(self.progress.sessions), &session.tampered);
@@ -484,54 +485,27 @@ impl Work {
     }
 
     /// The reason for no further session, if a limit is reached.
-    pub(super) fn exhausted(&mut self) -> Option<String> {
-        let (limits, progress, forgiven) =
-            (&self.input.settings.limits, &self.progress, &self.forgiven);
+    pub(super) fn exhausted(&self) -> Option<BlockReason> {
+        let limits = &self.input.settings.limits;
+        if let Some(resource) = self.left().lacks() {
+            return Some(BlockReason::Limit { resource, limits: limits.resources() });
+        }
+        if self.is_stalled() {
+            return Some(BlockReason::Stalled { sessions: self.unchanged });
+        }
+        let progress = &self.progress;
+        let forgiven = &self.forgiven;
         let failed_gates = progress.failed_gates - forgiven.failed_gates;
         let conflicts = progress.conflicts - forgiven.conflicts;
         let failed_sessions = progress.failed_sessions.saturating_sub(forgiven.failed_sessions);
-        let reached = [
-            (
-                failed_gates,
-                limits.failed_gates,
-                ["the gates failed once", "the gates failed # times"],
-            ),
-            (
-                conflicts,
-                limits.conflicts,
-                ["the work failed to merge once", "the work did not merge # times"],
-            ),
-            (failed_sessions, limits.failed_sessions, ["1 session failed", "# sessions failed"]),
-            (
-                self.counted_sessions(),
-                limits.sessions,
-                ["1 session was used", "# sessions were used"],
-            ),
+        let counts = [
+            (Attempts::FailedGates, failed_gates, limits.failed_gates),
+            (Attempts::Conflicts, conflicts, limits.conflicts),
+            (Attempts::FailedSessions, failed_sessions, limits.failed_sessions),
+            (Attempts::Sessions, self.counted_sessions(), limits.sessions),
         ];
-        self.over_limit = self.left().lacks();
-        if let Some(lacking) = self.over_limit {
-            let (limit, key) = (lacking.amount(&limits.resources()), lacking.key());
-            return Some(format!(
-                "the limit of {limit} is reached; raise `[limits] {key}` in longhaul.toml"
-            ));
-        }
-        if self.is_stalled() {
-            let count = self.unchanged;
-            return Some(self.with_problem(format!("{count} sessions in a row changed nothing")));
-        }
-        let (count, _, [once, many]) =
-            reached.into_iter().find(|(count, limit, _)| count >= limit)?;
-        let count =
-            if count == 1 { once.to_owned() } else { many.replace('#', &count.to_string()) };
-        Some(self.with_problem(count))
-    }
-
-    /// A reason, with the last problem.
-    fn with_problem(&self, reason: String) -> String {
-        match &self.feedback.problem {
-            Some(problem) => format!("{reason}. {}", prompt::summary(problem)),
-            None => reason,
-        }
+        let (of, count, _) = counts.into_iter().find(|(_, count, limit)| count >= limit)?;
+        Some(BlockReason::Attempts { of, count })
     }
 
     /// Whether no session has changed a file so far.
@@ -549,13 +523,11 @@ impl Work {
         self.progress.sessions.saturating_sub(uncounted)
     }
 
-    /// Gives up because of the last problem.
-    pub(super) fn given_up(&self, reason: String) -> FeatureOutcome {
-        let output =
-            self.feedback.problem.as_ref().map(Problem::output).unwrap_or_default().to_owned();
-        let progress = self.progress.clone();
-        let over_limit = self.over_limit;
-        FeatureOutcome::Blocked { reason, over_limit, unready: false, output, progress }
+    /// Gives up.
+    pub(super) fn blocked(&self, reason: BlockReason) -> FeatureOutcome {
+        let problem = self.feedback.problem.clone();
+        let block = FeatureBlock { reason, problem };
+        FeatureOutcome::Blocked { block, progress: self.progress.clone() }
     }
 
     pub(super) fn passed(&self, landing: Landing) -> FeatureOutcome {

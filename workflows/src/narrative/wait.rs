@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::backlog::FeatureId;
-use crate::project::{GivenUp, WaitReason};
+use crate::feature::GivenUp;
+use crate::project::WaitReason;
 
 impl fmt::Display for WaitReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

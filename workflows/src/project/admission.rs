@@ -12,15 +12,13 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::{Context, ContextExt, Received, RunId, Stop};
 
 use crate::backlog::{FeatureId, FeatureState};
-use crate::feature::{SessionEnded, SessionPermit, SessionRequest, SessionResult};
-use crate::resources::Resource;
+use crate::feature::{BlockReason, SessionEnded, SessionPermit, SessionRequest, SessionResult};
 use crate::resources::Resources;
 use crate::session::SessionUsed;
 use crate::settings::AgentSettings;
 
 use super::admission_state::OpenRequest;
 use super::breaker::{self, Breaker, FailedSession, SessionsPaused};
-use super::ledger;
 use super::repair;
 use super::state::ProjectRun;
 use super::wait_reason::WaitReason;
@@ -38,6 +36,10 @@ enum Decision {
 
 fn wait(why: WaitReason, aside: bool) -> Decision {
     Decision::Wait { why, aside }
+}
+
+fn refuse(reason: BlockReason) -> Decision {
+    Decision::Answer(SessionPermit::Refused { reason })
 }
 
 /// The id of a session of a run.
@@ -58,13 +60,14 @@ impl ProjectRun {
         let has_lone_suspect = self.current.keys().any(|feature| admission.suspects_only(feature));
         let is_held = admission.repair.is_at_work(&self.held_features())
             || (admission.paused.is_some() && in_progress > usize::from(has_lone_suspect))
-            || self.lacking().is_some();
+            || self.over_budget().is_some();
         !is_full && !is_held
     }
 
-    /// The resource of the project that is spent: no further session begins.
-    pub(super) fn lacking(&self) -> Option<Resource> {
-        self.admission.ledger.lacks(&self.settings.budget)
+    /// The spent resource of the project: no further session begins.
+    pub(super) fn over_budget(&self) -> Option<BlockReason> {
+        let resource = self.admission.ledger.lacks(&self.settings.budget)?;
+        Some(BlockReason::Budget { resource, budget: self.settings.budget.resources() })
     }
 
     pub(super) fn parallel(&self) -> usize {
@@ -180,8 +183,10 @@ impl ProjectRun {
         let needs_clock = !self.admission.waiting.is_empty()
             && self.admission.breakers.values().any(Breaker::is_open);
         let now = if needs_clock { Some(context.now().await?) } else { None };
-        (self.admission.paused, self.probe_in) = (None, None);
-        let (mut reasons, mut aside) = (BTreeMap::new(), BTreeSet::new());
+        self.admission.paused = None;
+        self.probe_in = None;
+        let mut reasons = BTreeMap::new();
+        let mut aside = BTreeSet::new();
         let mut requests: Vec<_> = std::mem::take(&mut self.admission.waiting).into();
         requests.sort_by_key(|waiting| self.admission.suspects_only(&waiting.feature));
         for waiting in requests {
@@ -265,10 +270,8 @@ impl ProjectRun {
         if held.contains(feature) {
             return wait(WaitReason::Held, false);
         }
-        if let Some(lacking) = self.lacking() {
-            let reason = ledger::reason(lacking, &self.settings.budget);
-            let over_limit = Some(lacking);
-            return Decision::Answer(SessionPermit::Refused { reason, over_limit });
+        if let Some(reason) = self.over_budget() {
+            return refuse(reason);
         }
         if let Some(broken) = &request.broken {
             if waiting.moves < self.admission.moves {
@@ -278,9 +281,7 @@ impl ProjectRun {
                 repair::RepairDecision::Repairs => {}
                 repair::RepairDecision::Waits(why) => return wait(why, true),
                 repair::RepairDecision::Rebase => return Decision::Answer(SessionPermit::Rebase),
-                repair::RepairDecision::Refused(reason) => {
-                    return Decision::Answer(SessionPermit::Refused { reason, over_limit: None });
-                }
+                repair::RepairDecision::Refused(reason) => return refuse(reason),
             }
         }
         if let Some(claim) = &waiting.claim {
@@ -299,12 +300,10 @@ impl ProjectRun {
         }
         let session = self.run_of(feature).and_then(|run| session_of(&run, request.number));
         let Some(session) = session else {
-            return Decision::Answer(SessionPermit::Refused {
-                reason: "its session has no valid id".into(),
-                over_limit: None,
-            });
+            return refuse(BlockReason::SessionId);
         };
-        let (wanted, parallel) = (request.left, self.parallel());
+        let wanted = request.left;
+        let parallel = self.parallel();
         let ledger = &mut self.admission.ledger;
         let Some(available) = ledger.reserve(feature, wanted, &self.settings.budget, parallel)
         else {

@@ -1,5 +1,5 @@
-//! The circuit breaker of an agent: repeated failures mean an outage of the agent, not bad features.
-//! No session begins for a while; then one probes.
+//! The circuit breaker of an agent: repeated failures mean an outage of the agent, not bad
+//! features. No session begins for a while; then one probes.
 //!
 //! Each project has its own breakers, so projects detect an outage of a shared agent separately. A
 //! limit over all projects would belong where [`Breaker::admit`] is called.
@@ -181,8 +181,8 @@ impl Breaker {
             let forgiven = if is_outage { count } else { u32::from(is_open).min(count) };
             *self.forgiven.entry(feature).or_default() += forgiven;
         }
-        let (forgiven, fresh) =
-            (std::mem::take(&mut self.forgiven), std::mem::take(&mut self.fresh));
+        let forgiven = std::mem::take(&mut self.forgiven);
+        let fresh = std::mem::take(&mut self.fresh);
         *self = Self { forgiven, fresh, works: true, ..Self::default() };
     }
 

@@ -67,12 +67,6 @@ impl UsageLedger {
     }
 }
 
-/// Why no session may begin: a resource of the project is spent.
-pub(super) fn reason(lacking: Resource, budget: &BudgetSettings) -> String {
-    let (limit, key) = (lacking.amount(&budget.resources()), lacking.key());
-    format!("the budget of the project, {limit}, is spent; raise `[budget] {key}` in longhaul.toml")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,7 +110,5 @@ mod tests {
         assert_eq!(left, Some(40));
         ledger.settle(&id("b"), Resources { cost_micros: 41, ..Resources::default() });
         assert_eq!(ledger.lacks(&budget), Some(Resource::Cost));
-        let reason = reason(Resource::Cost, &budget);
-        assert!(reason.contains("0.0001 USD, is spent; raise `[budget] cost`"), "{reason}");
     }
 }

@@ -14,8 +14,8 @@ fn changes_the_question(fields: &[&str]) -> bool {
     fields.iter().any(|field| !matches!(*field, "priority" | "depends_on" | "extra"))
 }
 
-/// Whether these fields ask for other work. Edited checks do not: they show whether the work that is
-/// there suffices.
+/// Whether these fields ask for other work. Edited checks do not: they show whether the work that
+/// is there suffices.
 pub fn changes_the_work(fields: &[&str]) -> bool {
     changes_the_question(fields)
         && fields.iter().any(|field| !matches!(*field, "checks" | "approval"))
@@ -161,8 +161,9 @@ impl ProjectRun {
         }
     }
 
-    /// A restored feature keeps its state, except that a pass becomes a claim, and that other checks
-    /// are an edit. One that asks for other work is another feature, and its old state is dropped.
+    /// A restored feature keeps its state, except that a pass becomes a claim, and that other
+    /// checks are an edit. One that asks for other work is another feature, and its old state is
+    /// dropped.
     fn restore_removed(&mut self, id: &FeatureId, gone: RemovedFeature) {
         let Some(feature) = self.backlog.feature(id) else { return };
         let RemovedFeature { feature: old, mut record } = gone;

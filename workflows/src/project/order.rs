@@ -29,7 +29,7 @@ pub(super) enum Order {
     Moved(String),
     Override(Box<Overrides>),
     Label(BTreeMap<String, String>),
-    Block(FeatureId, String),
+    Block(BlockRequest),
     Unblock(FeatureId),
     CalledDone(FeatureId),
     Fork(Forked),
@@ -37,20 +37,31 @@ pub(super) enum Order {
     Held(HeldRuns),
 }
 
-/// The content of the signal `sync` with a selection. Without one it is the id alone.
+/// The content of the signal `sync`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncRequest {
     /// Its id.
     pub id: String,
     /// The only features to start, with those that they depend on; empty: all. It holds until the
     /// next `sync`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub only: BTreeSet<FeatureId>,
 }
 
-impl From<String> for SyncRequest {
-    fn from(id: String) -> Self {
-        Self { id, only: BTreeSet::new() }
+impl SyncRequest {
+    /// A request without a selection.
+    pub fn of_all(id: impl Into<String>) -> Self {
+        Self { id: id.into(), only: BTreeSet::new() }
     }
+}
+
+/// The content of the signal `block`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockRequest {
+    /// The feature.
+    pub feature: FeatureId,
+    /// The reason.
+    pub reason: String,
 }
 
 /// The content of the signal `held`; published under [`HeldRuns::KEY`].
@@ -69,16 +80,13 @@ impl Order {
     /// Parses a signal without a sending run; `None`: the name is unknown.
     pub(super) fn read(name: &str, payload: &Payload) -> Option<Result<Self, PayloadError>> {
         Some(match name {
-            signal::SYNC => {
-                let only = |_| payload.read::<String>().map(SyncRequest::from);
-                payload.read::<SyncRequest>().or_else(only).map(Self::Sync)
-            }
+            signal::SYNC => payload.read().map(Self::Sync),
             signal::RELOAD => payload.read().map(Self::Reload),
             signal::HALT => payload.read().map(Self::Halt),
             signal::MOVED => payload.read().map(Self::Moved),
             signal::OVERRIDE => payload.read().map(Self::Override),
             signal::LABEL => payload.read().map(Self::Label),
-            signal::BLOCK => payload.read().map(|(feature, reason)| Self::Block(feature, reason)),
+            signal::BLOCK => payload.read().map(Self::Block),
             signal::UNBLOCK => payload.read().map(Self::Unblock),
             signal::CALLED_DONE => payload.read().map(Self::CalledDone),
             signal::HELD => payload.read().map(Self::Held),

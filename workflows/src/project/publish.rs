@@ -6,7 +6,6 @@ use longhaul_engine::{Context, ContextExt, Payload, Stop};
 use crate::backlog::{FeatureId, FeatureState, FeatureStatus};
 use crate::finding::Findings;
 
-use super::ledger;
 use super::state::ProjectRun;
 use super::view::{BacklogView, FeatureView, Phase, ProjectSummary};
 use crate::finding::Skipped;
@@ -55,9 +54,7 @@ impl ProjectRun {
             problem: self.problem.clone(),
             waits_on_next: self.waits_on_next.clone(),
             paused: self.admission.paused.clone(),
-            over_budget: self
-                .lacking()
-                .map(|lacking| ledger::reason(lacking, &self.settings.budget)),
+            over_budget: self.over_budget().map(|reason| reason.to_string()),
             merging: self.queue.holders().cloned().collect(),
             merge_queue: self.queue.waiting().map(|ready| ready.feature.clone()).collect(),
             parallel: self.parallel(),

@@ -54,7 +54,11 @@ impl ProjectView {
             }
             Skipped::KEY => self.skipped = value.read().ok(),
             RollbackView::KEY => self.rollback = value.read().ok(),
-            Findings::KEY => self.findings = value.read().unwrap_or_default(),
+            Findings::KEY => {
+                if let Ok(findings) = value.read() {
+                    self.findings = findings;
+                }
+            }
             _ => {
                 let id =
                     key.strip_prefix(FeatureView::PREFIX).and_then(|id| FeatureId::new(id).ok());

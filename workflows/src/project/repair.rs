@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::{FeatureId, FeatureState};
-use crate::feature::BrokenBase;
+use crate::feature::{BlockReason, BrokenBase, GivenUp};
 
-use super::wait_reason::{GivenUp, WaitReason};
+use super::wait_reason::WaitReason;
 
 /// The number of features that may give up on the repair of a commit.
 const TRIES: usize = 2;
@@ -34,8 +34,8 @@ pub(super) enum RepairDecision {
     Waits(WaitReason),
     /// The commit is repaired: the feature should start from the current target.
     Rebase,
-    /// The repair failed too often.
-    Refused(String),
+    /// The repair was given up too often.
+    Refused(BlockReason),
 }
 
 impl Repair {
@@ -65,7 +65,10 @@ impl Repair {
                 earlier: self.failed_on(broken).last().cloned(),
             }),
             None if self.failed_on(broken).len() >= TRIES => {
-                RepairDecision::Refused(self.refusal(broken))
+                RepairDecision::Refused(BlockReason::Baseline {
+                    broken: broken.clone(),
+                    given_up: self.failed_on(broken).to_vec(),
+                })
             }
             _ => RepairDecision::Repairs,
         }
@@ -88,10 +91,11 @@ impl Repair {
             }
             Some(FeatureState::Blocked(block)) => {
                 if self.base != base {
-                    (self.base, self.failed) = (base, Vec::new());
+                    self.base = base;
+                    self.failed = Vec::new();
                 }
-                let (feature, reason) = (feature.clone(), first_line(&block.reason));
-                self.failed.push(GivenUp { feature, reason });
+                let reason = first_line(&block.reason);
+                self.failed.push(GivenUp { feature: feature.clone(), reason });
             }
             _ => {}
         }
@@ -99,19 +103,6 @@ impl Repair {
 
     fn failed_on(&self, broken: &BrokenBase) -> &[GivenUp] {
         if self.base == broken.commit { &self.failed } else { &[] }
-    }
-
-    fn refusal(&self, broken: &BrokenBase) -> String {
-        let BrokenBase { commit, check, ending } = broken;
-        let tries = self
-            .failed_on(broken)
-            .iter()
-            .map(|GivenUp { feature, reason }| format!("{feature} ({reason})"));
-        format!(
-            "the project does not pass its own baseline: {check} fails on commit {commit} ({ending}), and the \
-             repair was given up by {}. Repair the target branch, then unblock the feature",
-            tries.collect::<Vec<_>>().join(" and ")
-        )
     }
 }
 

@@ -140,13 +140,14 @@ impl ProjectRun {
                 self.pass(feature, ReportedPass { commit, files, checks, by_claim: claim, waits });
                 self.take_waits(waits_on_next);
             }
-            Ok(FeatureOutcome::Blocked { reason, over_limit, unready, progress, .. }) => {
+            Ok(FeatureOutcome::Blocked { block, progress }) => {
                 self.note_progress(feature, &progress);
-                self.block_if_in_progress(feature, BlockCause::Run, reason);
+                self.block_if_in_progress(feature, BlockCause::Run, block.to_string());
                 let record = self.record(feature);
-                (record.over_limit, record.unready) = (over_limit, unready);
+                record.over_limit = block.reason.over_limit();
+                record.unready = block.reason.is_unready();
                 // The failed step may have come after the landing.
-                record.may_have_landed |= unready;
+                record.may_have_landed |= record.unready;
             }
             Err(reason) => self.block_if_in_progress(feature, BlockCause::Run, reason),
         }
@@ -184,7 +185,8 @@ impl ProjectRun {
         record.used = Resources::default();
         record.claimed = !is_for_these;
         record.invalidated = None;
-        (record.called_done, record.may_have_landed) = (false, false);
+        record.called_done = false;
+        record.may_have_landed = false;
         if !files.is_empty() {
             record.files = files;
         }

@@ -278,7 +278,7 @@ impl ProjectRun {
 
     pub(super) fn is_idle(&self) -> bool {
         let has_runs = !self.current.is_empty() || self.failed_syncs > 0;
-        let is_over = || self.lacking().is_some();
+        let is_over = || self.over_budget().is_some();
         !has_runs && (self.halted.is_some() || self.backlog.is_settled() || is_over())
     }
 
@@ -307,7 +307,7 @@ impl ProjectRun {
 
 /// Without a check no feature could be proved done.
 pub const NO_CHECK: &str = "it has no acceptance check, so nothing can show that it is done: give it `checks` in the \
-                        feature list, or the project a [[gate]] in longhaul.toml";
+     feature list, or the project a [[gate]] in longhaul.toml";
 
 fn restore(
     backlog: &mut Backlog,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
+use crate::feature::GivenUp;
 
 /// Why a feature in progress waits for the project. [`narrative`](crate::narrative) has the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,13 +38,4 @@ pub enum WaitReason {
         /// The failure.
         failure: String,
     },
-}
-
-/// A feature gave up on the repair of the baseline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenUp {
-    /// The feature.
-    pub feature: FeatureId,
-    /// The first line of the reason.
-    pub reason: String,
 }

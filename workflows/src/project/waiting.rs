@@ -17,7 +17,8 @@ impl ProjectRun {
         self.waits_on_next = waits_on_next;
     }
 
-    /// Whether work that waits may land as it is. If not, a landing of the edited features moves it.
+    /// Whether work that waits may land as it is. If not, a landing of the edited features moves
+    /// it.
     pub(super) fn may_follow(&self) -> bool {
         self.waits_on_next.is_some() && self.edited_waiting().next().is_none()
     }

@@ -5,9 +5,8 @@ use longhaul_engine::{Event, EventKind, Message, MessageBody, Payload, Position,
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::backlog::FeatureId;
 use crate::feature::Approval;
-use crate::project::{Forked, Rollback, signal};
+use crate::project::{BlockRequest, Forked, Rollback, signal};
 
 /// A message to a run, without its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -233,7 +232,7 @@ fn feature(body: &MessageBody) -> Option<String> {
     let feature = match name.as_str() {
         Forked::SIGNAL => payload.read::<Forked>().ok()?.feature,
         signal::UNBLOCK => payload.read().ok()?,
-        signal::BLOCK => payload.read::<(FeatureId, String)>().ok()?.0,
+        signal::BLOCK => payload.read::<BlockRequest>().ok()?.feature,
         _ => return None,
     };
     Some(feature.to_string())

@@ -95,7 +95,8 @@ impl SessionView {
         match &event.kind {
             EventKind::RunStarted { input, .. } => self.begin(input),
             EventKind::StatusPublished { key, value, .. } if key == SessionProgress::KEY => {
-                self.progress = value.read().unwrap_or_default();
+                // An unreadable value changes nothing.
+                self.progress = value.read().unwrap_or_else(|_| std::mem::take(&mut self.progress));
             }
             EventKind::ActivityStarted { name, .. } if name == RunSession::NAME => {
                 self.interrupted = None;
@@ -117,7 +118,8 @@ impl SessionView {
                 self.report = output.read().ok();
             }
             EventKind::RunFailed { failure } => {
-                (self.is_over, self.failure) = (true, Some(failure.message.clone()));
+                self.is_over = true;
+                self.failure = Some(failure.message.clone());
             }
             EventKind::RunCancelled | EventKind::RunTerminated(_) => self.is_over = true,
             _ => {}
@@ -144,8 +146,8 @@ impl SessionView {
 
     /// A segment begins: a restarted session has a new conversation; its tokens are paid for.
     fn begin(&mut self, input: &Payload) {
-        let (uses, transcript) =
-            (std::mem::take(&mut self.uses), std::mem::take(&mut self.transcript));
+        let uses = std::mem::take(&mut self.uses);
+        let transcript = std::mem::take(&mut self.transcript);
         let last_at = self.last_at;
         let start: Option<SessionStart> = input.read().ok();
         let package = start.as_ref().and_then(|start| start.handoff.as_ref());
@@ -185,19 +187,22 @@ impl SessionView {
     /// The agent has come so far.
     fn progressed(&mut self, event: &Event, agent: AgentProgress) {
         let stated = self.stated(event);
-        (stated.usage, stated.cost_micros) = (agent.usage, agent.cost_micros);
+        stated.usage = agent.usage;
+        stated.cost_micros = agent.cost_micros;
         stated.turns = agent.turns.unwrap_or_default();
         if !agent.model.is_empty() {
             stated.model = agent.model;
         }
-        (self.progress.tool_calls, self.granted) = (agent.tools, agent.granted);
+        self.progress.tool_calls = agent.tools;
+        self.granted = agent.granted;
         self.filled(agent.window);
     }
 
     /// The agent states the filled part of its window.
     fn filled(&mut self, window: Option<WindowUse>) {
         if let Some(window) = window {
-            (self.progress.window.used, self.progress.window.size) = (window.used, window.size);
+            self.progress.window.used = window.used;
+            self.progress.window.size = window.size;
         }
     }
 
@@ -207,7 +212,8 @@ impl SessionView {
                 let Ok(SessionReport { agent: Some(facts), .. }) = output.read() else { return };
                 let stated = self.stated(event);
                 stated.turns = facts.turns.unwrap_or_default();
-                (stated.usage, stated.cost_micros) = (facts.usage, facts.cost_micros);
+                stated.usage = facts.usage;
+                stated.cost_micros = facts.cost_micros;
                 if let Some(model) = facts.model {
                     stated.model = model;
                 }
@@ -226,7 +232,8 @@ impl SessionView {
                 if let (Ok(SealInput { step, .. }), Ok(Sealed { commit, .. })) =
                     (input.read(), output.read())
                 {
-                    let (position, at) = (event.position, event.at);
+                    let position = event.position;
+                    let at = event.at;
                     self.checkpoints.push(Sealing { position, at, step, commit });
                 }
             }

@@ -214,7 +214,8 @@ impl RunView {
 
     /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
-        (self.events, self.last_at) = (event.position + 1, Some(event.at));
+        self.events = event.position + 1;
+        self.last_at = Some(event.at);
         self.audit.extend(AuditEntry::of(event));
         if let Some(session) = self.sessions.last_mut()
             && !announces_session(event)
@@ -224,7 +225,8 @@ impl RunView {
         match &event.kind {
             EventKind::RunStarted { cause, labels, .. } => self.begin(event, cause, labels),
             EventKind::StatusPublished { key, value, .. } if key == FeatureProgress::KEY => {
-                self.progress = value.read().unwrap_or_default();
+                // An unreadable value changes nothing.
+                self.progress = value.read().unwrap_or_else(|_| std::mem::take(&mut self.progress));
             }
             EventKind::ActivityStarted { slot, name, .. } => {
                 self.waits = Some(CurrentWait::Call { name: name.clone(), since: event.at });
@@ -391,7 +393,9 @@ impl RunView {
             if (last.number, last.record.segment) == (input.number, segment) {
                 // That one was not needed.
                 last.run = run.to_string();
-                (last.state, last.failure, last.ended_at) = (SessionState::Working, None, None);
+                last.state = SessionState::Working;
+                last.failure = None;
+                last.ended_at = None;
                 return last.touch(event.at);
             }
             last.close(event.at);

@@ -174,7 +174,8 @@ impl Session {
             EventKind::ActivityStarted { name, attempt, .. } if name == RunSession::NAME => {
                 self.attempts = self.attempts.max(*attempt);
                 if is_open {
-                    (self.state, self.failure) = (SessionState::Working, None);
+                    self.state = SessionState::Working;
+                    self.failure = None;
                 }
             }
             EventKind::ActivityCompleted { name, attempt, .. } if name == RunSession::NAME => {
@@ -200,7 +201,8 @@ impl Session {
         self.record.notes.push(report.notes.clone());
         self.record.agent.clone_from(&report.agent);
         let SessionCondition { state, failure } = SessionCondition::of(&report.ending);
-        (self.state, self.failure) = (state, failure);
+        self.state = state;
+        self.failure = failure;
         if self.state != SessionState::Failed {
             self.record.steps.insert(Step::Session);
         }

@@ -211,7 +211,8 @@ impl Transcript {
                 }
                 Block::ToolUse(call) => {
                     self.calls.push((call.id.clone(), call.name.clone()));
-                    let (tool, arguments) = (call.name.clone(), call.input.clone());
+                    let tool = call.name.clone();
+                    let arguments = call.input.clone();
                     self.push(event, TranscriptContent::ToolCall { tool, arguments });
                 }
                 Block::Opaque { .. } | Block::ToolResult { .. } => {}

@@ -92,7 +92,8 @@ impl Session {
         let sealed = context.call::<Seal>(SealInput { step, ..self.start.seal.clone() }).await?;
         self.progress.checkpoints += 1;
         for tampering in &sealed.tampered {
-            let (file, what) = (&tampering.file, &tampering.what);
+            let file = &tampering.file;
+            let what = &tampering.what;
             self.conversation
                 .push_text(format!("Put back, because you may not change it: {file} ({what})"));
         }

@@ -373,7 +373,8 @@ mod tests {
     #[test]
     fn a_provider_is_named_by_its_host_and_key_and_never_by_a_password() {
         let name = |url: Option<&str>, key: Option<&str>| {
-            let (url, key_env) = (url.map(str::to_owned), key.map(str::to_owned));
+            let url = url.map(str::to_owned);
+            let key_env = key.map(str::to_owned);
             ApiSettings { url, key_env, ..ApiSettings::default() }.provider_name()
         };
         assert_eq!(name(None, None), "api.anthropic.com");

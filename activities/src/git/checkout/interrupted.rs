@@ -43,7 +43,8 @@ impl Repository {
         for change in own.iter().filter(|_| is_there) {
             self.bring(checkout, change).await?;
         }
-        let (hashes, absent) = (hashes_of(checkout, &changes).await?, absent_in(checkout).await?);
+        let hashes = hashes_of(checkout, &changes).await?;
+        let absent = absent_in(checkout).await?;
         let mut written = Vec::new();
         for change in &changes {
             let right = if is_there { &change.after } else { &change.before };

@@ -54,7 +54,8 @@ fn is_ref(line: &str) -> bool {
 
 /// The lines that git can read, with the line ends of Unix.
 fn readable(bytes: &[u8]) -> Vec<u8> {
-    let (mut kept, mut is_after_ref) = (Vec::new(), false);
+    let mut kept = Vec::new();
+    let mut is_after_ref = false;
     for line in bytes.split(|byte| *byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let is_kept = !line.is_empty() && is_readable(line, is_after_ref);

@@ -11,9 +11,17 @@ use crate::git::message::{is_of, run_line};
 use crate::git::names::{NEXT, branch_ref, feature_ref};
 use crate::git::objects::refs::Repository;
 
+/// Which landings of a run count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Landings {
+    /// All: the run may have begun before its history says so.
+    All,
+    /// Only that of a run whose work was closed.
+    OfClosedRun,
+}
+
 impl GitHandlers {
-    /// The commit by which a run landed a feature, if any. `may_be`: the run may have begun before
-    /// its history says so. If false, only a run whose work was closed before counts.
+    /// The commit by which a run landed a feature, if any.
     ///
     /// # Errors
     /// If git fails.
@@ -23,10 +31,11 @@ impl GitHandlers {
         target: &str,
         feature: &FeatureId,
         run: &RunId,
-        may_be: bool,
+        counted: Landings,
     ) -> Result<Option<LandedWork>, Failure> {
         let repository = self.repository(project).await?;
-        if !may_be && repository.commit_of(&feature_ref(run)).await?.is_none() {
+        let is_closed = repository.commit_of(&feature_ref(run)).await?.is_some();
+        if counted == Landings::OfClosedRun && !is_closed {
             return Ok(None);
         }
         repository.landed_work(target, feature, run).await

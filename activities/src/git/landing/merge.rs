@@ -38,8 +38,8 @@ impl Repository {
             let outside = self.restore_next(&input.target).await?.into_iter().collect();
             (self.tip(&input.target, Some(&input.list_file)).await?, outside)
         };
-        let base = self.tree(input.feature.as_str()).base()?;
-        let merged = self.merge_on_base(&tip, &input.commit, base).await?;
+        let left = self.left_by(&self.tree(input.feature.as_str()), &input.commit, &tip).await?;
+        let merged = self.merge_on_base(&tip, &input.commit, left.as_deref()).await?;
         if !merged.conflicts.is_empty() {
             let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
             return Ok(Merged::Conflict { tip, files, output: merged.output });

@@ -186,7 +186,7 @@ impl Repository {
         Ok(files::read(&self.next_record())?.map(|bytes| lines(&bytes)))
     }
 
-    fn landings(&self) -> Result<Vec<String>, Failure> {
+    pub(in crate::git) fn landings(&self) -> Result<Vec<String>, Failure> {
         Ok(lines(&files::read(&self.directory().join("landed"))?.unwrap_or_default()))
     }
 

@@ -20,7 +20,8 @@ impl Repository {
         let tree = self.feature_tree(&input.feature);
         let branch = branch(&input.feature);
         let tip = self.start_commit(&input.target).await?;
-        let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
+        let rescue = rescue_ref(&attempt.run, attempt.slot);
+        let commits = feature_ref(&attempt.run);
         self.keep_found(&tree, KeptRefs { branch: &branch, rescue: &rescue, commits: &commits })
             .await?;
         let Some(head) = self.branch_commit(&branch).await? else {
@@ -30,7 +31,8 @@ impl Repository {
             )));
         };
         let new_head = NewHead::on(&branch, &input.target);
-        if self.is_ancestor(&tip, &head).await? {
+        let left = self.left_by(&tree, &head, &tip).await?;
+        if left.is_none() && self.is_ancestor(&tip, &head).await? {
             // An earlier attempt may have moved the branch and died before it updated the files.
             self.ready(&tree, new_head, &head).await?;
             return self.refreshed(&tree, head, tip, None).await;
@@ -38,7 +40,7 @@ impl Repository {
         let commit = if self.is_ancestor(&head, &tip).await? {
             tip.clone()
         } else {
-            let merged = self.merge_on_base(&head, &tip, tree.base()?).await?;
+            let merged = self.merge_on_base(&head, &tip, left.as_deref()).await?;
             if !merged.conflicts.is_empty() {
                 let files = merged.conflicts.iter().map(|path| files::shown(path)).collect();
                 let conflict = RefreshConflict { files, output: merged.output };
@@ -57,6 +59,7 @@ impl Repository {
         };
         self.move_ref(&branch_ref(&branch), Some(&head), &commit).await?;
         self.ready(&tree, new_head, &commit).await?;
+        tree.set_base(&tip)?;
         self.refreshed(&tree, commit, tip, None).await
     }
 

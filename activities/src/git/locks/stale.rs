@@ -25,7 +25,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// Clears `packed-refs.lock`. Every command that deletes a ref takes it, so a killed git of
 /// Longhaul's may have left it. A git that packs refs holds it while it writes the new file.
 pub(in crate::git) async fn clear_lock_of_packed(common: &Path) -> Result<(), Failure> {
-    let (lock, new) = (common.join("packed-refs.lock"), common.join("packed-refs.new"));
+    let lock = common.join("packed-refs.lock");
+    let new = common.join("packed-refs.new");
     for file in [new, lock] {
         clear_lock(&file, None).await?;
     }
@@ -71,12 +72,24 @@ pub(in crate::git) async fn foreign_lock(
     Ok(None)
 }
 
-/// As [`Self::foreign_lock`], for one lock file.
-pub(in crate::git) async fn foreign_lock_at(
-    lock: &Path,
-    checkout: Option<&Path>,
-) -> Option<String> {
-    wait_for_release(lock, checkout, Instant::now()).await
+/// The lock of the repository's settings, if it does not go away. Git holds it for an instant: an
+/// old one that no process holds was left by a killed git, and is removed.
+pub(in crate::git) async fn lock_of_settings(
+    common: &Path,
+    checkout: &Path,
+) -> Result<Option<String>, Failure> {
+    let lock = common.join("config.lock");
+    let holder = wait_for_release(&lock, Some(checkout), Instant::now()).await;
+    if holder.is_some() && is_forgotten(&lock, Some(checkout)) {
+        tracing::warn!(lock = %lock.display(), "removing a lock that a killed git left");
+        return files::remove(&lock).map(|()| None);
+    }
+    Ok(holder)
+}
+
+fn is_forgotten(lock: &Path, checkout: Option<&Path>) -> bool {
+    age_of(lock).is_some_and(|age| age.is_at_least(OLD))
+        && holder_of(lock, checkout) == Holder::None
 }
 
 async fn wait_for_release(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<String> {

@@ -153,7 +153,8 @@ impl Reader {
         let mut command = Git::at(&self.root).args(COMMAND).command();
         let spawned = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = spawned.ok()?;
-        let (input, output) = (child.stdin.take()?, BufReader::new(child.stdout.take()?));
+        let input = child.stdin.take()?;
+        let output = BufReader::new(child.stdout.take()?);
         tokio::spawn(end_when_idle(Arc::downgrade(&self.process)));
         Some(Process { child, input, output, directory, used: Instant::now() })
     }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use longhaul_engine::Failure;
+use longhaul_engine::{Failure, FailureKind};
 use longhaul_workflows::contracts::LeftOut;
 use tempfile::TempDir;
 
@@ -36,6 +36,8 @@ pub(in crate::git) struct Snapshot {
     written: tokio::sync::Mutex<Option<String>>,
     /// Whether git could not read some files.
     was_denied: bool,
+    /// The commit whose files are listed where the index cannot be used.
+    commit: String,
 }
 
 impl Snapshot {
@@ -62,13 +64,17 @@ impl Snapshot {
         index: &Path,
         commit: &str,
     ) -> Result<Self, Failure> {
-        let (dir, plumbing, work_tree) =
-            (temporary_dir()?, repo.plumbing.clone(), work_tree.to_owned());
-        let written = tokio::sync::Mutex::default();
-        let (had_index, was_denied) = (true, false);
-        let (others, too_large) = Default::default();
-        let mut snapshot =
-            Self { dir, plumbing, work_tree, had_index, others, too_large, written, was_denied };
+        let mut snapshot = Self {
+            dir: temporary_dir()?,
+            plumbing: repo.plumbing.clone(),
+            work_tree: work_tree.to_owned(),
+            had_index: true,
+            others: Vec::default(),
+            too_large: Vec::default(),
+            written: tokio::sync::Mutex::default(),
+            was_denied: false,
+            commit: commit.to_owned(),
+        };
         let is_copied = files::copy_with_time(index, &snapshot.file())?;
         if !is_copied || snapshot.add_nested().await.is_err() {
             // The index is missing or broken.
@@ -153,7 +159,16 @@ impl Snapshot {
         if let Some(tree) = &*written {
             return Ok(tree.clone());
         }
-        let tree = self.git().arg("write-tree").text().await?;
+        let tree = match self.git().arg("write-tree").text().await {
+            Ok(tree) => tree,
+            // The repository has lost objects that the index names; the files may still be there.
+            Err(failure) if failure.kind != FailureKind::Machine => {
+                self.git().args(["read-tree", &self.commit]).run().await?;
+                self.add().finish().await?;
+                self.git().arg("write-tree").text().await.map_err(|_| failure)?
+            }
+            Err(failure) => return Err(failure),
+        };
         Ok(written.insert(tree).clone())
     }
 
@@ -200,7 +215,8 @@ impl Snapshot {
         let args = ["ls-files", "-t", "--cached", "--others", "-z"];
         let listed = self.git().args(args).run().await?;
         self.was_denied |= listed.was_denied();
-        let (mut names, mut others) = (Vec::new(), Vec::new());
+        let mut names = Vec::new();
+        let mut others = Vec::new();
         for line in files::nul_separated(&listed.stdout) {
             let Some((tag, name)) = line.split_at_checked(TAG.len()) else { continue };
             if tag == TAG {

@@ -40,27 +40,23 @@ impl Repository {
         self.merge_trees(ours, theirs, None).await
     }
 
-    /// Merges two commits like [`Self::merge_commits`]. If a person began the history of the target
-    /// anew, they have no common ancestor, and `base` is that of the work: without it each file would
-    /// count as added twice.
+    /// Merges two commits like [`Self::merge_commits`]. `left` is a commit of the work that the
+    /// target had and has no more: only what the work changed since counts as its own. Without it,
+    /// the work would bring back what a person took from the target, and would be in conflict with
+    /// a history that a person began anew.
     pub(in crate::git) async fn merge_on_base(
         &self,
         ours: &str,
         theirs: &str,
-        base: Option<String>,
+        left: Option<&str>,
     ) -> Result<TreeMerge, Failure> {
-        let merged = self.merge_commits(ours, theirs).await?;
-        match base {
-            Some(base)
-                if !merged.conflicts.is_empty()
-                    && self.commit_of(&base).await?.is_some()
-                    && self.merge_base(ours, theirs).await?.is_none() =>
-            {
-                // Git before 2.40 has no such option.
-                Ok(self.merge_trees(ours, theirs, Some(&base)).await.unwrap_or(merged))
-            }
-            _ => Ok(merged),
+        // Git before 2.40 has no such option.
+        if let Some(left) = left
+            && let Ok(merged) = self.merge_trees(ours, theirs, Some(left)).await
+        {
+            return Ok(merged);
         }
+        self.merge_commits(ours, theirs).await
     }
 
     async fn merge_trees(
@@ -102,7 +98,7 @@ impl Repository {
     ) -> Result<String, Failure> {
         let mut object =
             self.plumbing.git().args(["hash-object", "-w", "--stdin"]).input(bytes).text().await?;
-        let mut mode = mode.to_owned();
+        let mut mode = mode;
         let mut path = path;
         // The trees from that of the file up to the root.
         loop {
@@ -113,16 +109,18 @@ impl Repository {
                 self.entry_in(tree, place).await?.map(|entry| entry.object).unwrap_or_default()
             };
             let mut entries = self.entries(Some(&old)).await?;
-            entries.insert(name.as_bytes().to_vec(), Entry { mode, object });
+            entries.insert(name.as_bytes().to_vec(), Entry { mode: mode.to_owned(), object });
             object = self.make_tree(&entries).await?;
             if place.is_empty() {
                 return Ok(object);
             }
-            (mode, path) = (DIRECTORY.to_owned(), place);
+            mode = DIRECTORY;
+            path = place;
         }
     }
 
-    /// Writes a tree. Not with `mktree`, which does not sync the object, whatever `core.fsync` says.
+    /// Writes a tree. Not with `mktree`, which does not sync the object, whatever `core.fsync`
+    /// says.
     async fn make_tree(&self, entries: &Entries) -> Result<String, Failure> {
         let git = self.plumbing.git().args(["hash-object", "-t", "tree", "-w", "--stdin"]);
         git.input(tree_object(entries)).text().await

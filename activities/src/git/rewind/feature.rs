@@ -113,7 +113,8 @@ impl Repository {
     ) -> Result<(), Failure> {
         let _guard = self.exclusive().await;
         let PendingRewindRefs { from, to } = pending_rewind_refs(next);
-        let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
+        let was = self.commit_of(&from).await?;
+        let goes = self.commit_of(&to).await?;
         match (tip, was) {
             _ if goes.is_some() => {}
             (Some(tip), was) => self.move_ref(&from, was.as_deref(), tip).await?,
@@ -137,7 +138,8 @@ impl Repository {
     /// Restores the branch and the work tree, unless the branch has moved on since.
     async fn undo_rewind(&self, feature: &FeatureId, next: &RunId) -> Result<(), Failure> {
         let PendingRewindRefs { from, to } = pending_rewind_refs(next);
-        let (was, goes) = (self.commit_of(&from).await?, self.commit_of(&to).await?);
+        let was = self.commit_of(&from).await?;
+        let goes = self.commit_of(&to).await?;
         let branch = branch(feature);
         let tree = self.tree(feature.as_str());
         let tip = self.branch_commit(&branch).await?;

@@ -31,7 +31,7 @@ pub async fn preflight(root: &Path, loaded: &LoadedBacklog) -> Result<Vec<Obstac
 }
 
 async fn changed(root: &Path, loaded: &LoadedBacklog) -> Result<Option<Obstacle>, Failure> {
-    if branch_of(root).await? != loaded.target {
+    if branch_of(root).await.ok().as_ref() != Some(&loaded.target) {
         return Ok(None);
     }
     let own_files = [loaded.list_file.as_str(), PROGRESS_FILE, OWN_DIR];

@@ -47,16 +47,40 @@ impl Repository {
                 Ok(commit)
             }
             (None, None) => {
-                // The branch was deleted. Its files still exist and become a commit on the branch's
-                // original base.
+                // The branch was deleted. Its files still exist and become a commit on the one that
+                // they come from: on another one, they would take back what that has.
+                if let Some(start) = self.origin_of(tree).await? {
+                    self.move_ref(&reference, None, &start).await?;
+                    return Ok(start);
+                }
                 let start = self.tip_state(expected.target).await?.commit().to_owned();
                 self.move_ref(&reference, None, &start).await?;
+                self.restore_lost(tree, expected, &start, reports).await?;
                 Ok(start)
             }
             // A new branch without a commit: its files stay and become a commit on the feature's
             // branch.
             (Some(tip), None) => Ok(tip),
         }
+    }
+
+    /// Resets a tree whose commits the repository has lost; its files are kept under the rescue ref.
+    async fn restore_lost(
+        &self,
+        tree: &Tree,
+        expected: ExpectedBranch<'_>,
+        start: &str,
+        reports: &mut Vec<Tampering>,
+    ) -> Result<(), Failure> {
+        let no_index = tree.index().with_extension("none");
+        let state = Snapshot::take(self, &tree.path, &no_index, start).await?.tree().await?;
+        let what = format!(
+            "the repository has lost the commit that the work on {} began on; its files are kept",
+            expected.kept.branch
+        );
+        add_report(reports, Tampering { file: "HEAD".to_owned(), what });
+        self.keep(expected.kept.rescue, &state, None, &kept_message(reports)).await?;
+        self.ready(tree, NewHead::on(expected.kept.branch, expected.target), start).await
     }
 
     async fn restore_branch(

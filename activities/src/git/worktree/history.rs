@@ -22,7 +22,8 @@ impl Repository {
         }
         // With a date of its own, each attempt would make another commit.
         let at = Some(self.time_of(&base).await?);
-        let (content, parents) = (self.tree_of(commit).await?, [base.as_str()]);
+        let content = self.tree_of(commit).await?;
+        let parents = [base.as_str()];
         let message = format!("Take the content of {commit}, whose history began anew\n");
         let taken = NewCommit { tree: &content, parents: &parents, message: &message, at };
         self.commit(&taken).await
@@ -36,6 +37,11 @@ impl Repository {
         head: &str,
         tip: &str,
     ) -> Result<(), Failure> {
+        if head != tip
+            && let Some(left) = self.left_landing(head, tip).await?
+        {
+            return tree.set_base(&left);
+        }
         let Some(base) = self.merge_base(head, tip).await? else { return Ok(()) };
         // The target was moved back: the tree still has its earlier content.
         if let Some(earlier) = self.left_base(tree, &base).await?
@@ -44,6 +50,31 @@ impl Repository {
             return Ok(());
         }
         tree.set_base(&base)
+    }
+
+    /// The last commit of the work that Longhaul landed, and that is no longer in the target.
+    async fn left_landing(&self, head: &str, tip: &str) -> Result<Option<String>, Failure> {
+        let landings = self.landings()?;
+        let range = format!("{tip}..{head}");
+        let listed = self.git().args(["rev-list", "--topo-order", &range]).text().await?;
+        let found = listed.lines().find(|commit| landings.iter().any(|landed| landed == commit));
+        Ok(found.map(str::to_owned))
+    }
+
+    /// The commit that work is based on, if the target had it and has it no more: a person moved
+    /// the target back, or began its history anew.
+    pub(in crate::git) async fn left_by(
+        &self,
+        tree: &Tree,
+        work: &str,
+        tip: &str,
+    ) -> Result<Option<String>, Failure> {
+        let Some(base) = self.left_base(tree, tip).await? else { return Ok(None) };
+        // An agent that has merged the target has settled what the work brings back.
+        let has_merged =
+            self.is_ancestor(tip, work).await? && !self.is_ancestor(tip, &base).await?;
+        let is_left = !has_merged && self.is_ancestor(&base, work).await?;
+        Ok(is_left.then_some(base))
     }
 
     /// The commit that a tree was based on, if its base of today does not contain it. Its files are

@@ -9,7 +9,7 @@ use super::private::{Head, NewHead};
 use super::tree::{Condition, Tree};
 use crate::git::names::{NEXT, branch, branch_ref, feature_ref, rescue_ref};
 use crate::git::objects::read::Change;
-use crate::git::objects::refs::Repository;
+use crate::git::objects::refs::{NewCommit, Repository};
 use crate::git::objects::snapshot::Snapshot;
 use crate::git::tip::TipState;
 
@@ -33,7 +33,8 @@ impl Repository {
         let tree = self.tree(input.feature.as_str());
         let branch = branch(&input.feature);
         self.refuse_if_checked_out(&branch).await?;
-        let (rescue, commits) = (rescue_ref(&attempt.run, attempt.slot), feature_ref(&attempt.run));
+        let rescue = rescue_ref(&attempt.run, attempt.slot);
+        let commits = feature_ref(&attempt.run);
         let tip = self.start_commit(&input.target).await?;
         self.ensure_branch(&branch, &tip).await?;
         let is_sound = tree.condition()? == Condition::Sound;
@@ -68,11 +69,21 @@ impl Repository {
 
     /// Adds the uncommitted files of a session that had ended to the branch.
     async fn adopt_found(&self, branch: &str, rescue: &str) -> Result<(), Failure> {
-        if let Some(found) = self.commit_of(rescue).await?
-            && let Some(tip) = self.branch_commit(branch).await?
-            && self.is_ancestor(&tip, &found).await?
-        {
-            self.advance_branch(branch, &found).await?;
+        let Some(found) = self.commit_of(rescue).await? else { return Ok(()) };
+        let Some(tip) = self.branch_commit(branch).await? else { return Ok(()) };
+        if self.is_ancestor(&tip, &found).await? {
+            return self.advance_branch(branch, &found).await;
+        }
+        if self.merge_base(&tip, &found).await?.is_none() {
+            return Ok(());
+        }
+        let merged = self.merge_commits(&tip, &found).await?;
+        if merged.conflicts.is_empty() && merged.tree != self.tree_of(&tip).await? {
+            let message = "Longhaul: found in the work tree\n";
+            let at = Some(self.time_of(&found).await?);
+            let commit = NewCommit { tree: &merged.tree, parents: &[&tip], message, at };
+            let commit = self.commit(&commit).await?;
+            self.advance_branch(branch, &commit).await?;
         }
         Ok(())
     }
@@ -144,6 +155,9 @@ impl Repository {
         let (head, tip) = self.take_private(tree, kept).await?;
         let is_on_branch = head.on.as_deref() == Some(&*branch_ref(kept.branch));
         let Some(base) = head.commit.clone().or_else(|| tip.clone()) else { return Ok(false) };
+        if !tree.is_half_reset() && !self.descends_from_content(tree, &base).await? {
+            return self.keep_content(tree, kept, &base).await;
+        }
         let is_current = tip.as_ref() == Some(&base) && tree.at()?.as_ref() == Some(&base);
         let is_settled = is_on_branch && !tree.is_half_reset() && !tree.has_unfinished();
         if condition == Condition::Sound && is_current && is_settled && tree.is_as_indexed().await?
@@ -158,7 +172,8 @@ impl Repository {
             tree.index().with_extension("none")
         };
         let snapshot = Snapshot::take(self, &tree.path, &index, &base).await?;
-        let (is_indexed, state) = (snapshot.had_index, snapshot.tree().await?);
+        let is_indexed = snapshot.had_index;
+        let state = snapshot.tree().await?;
         let changes = self.changes(&base, &state).await?;
         let is_loss = |change: &Change| !is_indexed && !change.after.is_there();
         let has_changes = !tree.is_half_reset() && !changes.iter().all(is_loss);
@@ -171,6 +186,43 @@ impl Repository {
             self.keep(kept.rescue, &state, Some(&base), &message).await?;
         }
         Ok(is_settled && is_indexed && changes.is_empty() && is_current)
+    }
+
+    /// Whether a commit contains the one that the files of a tree were checked out from. If not, the
+    /// branch was deleted or moved, for example because an older copy of the repository came back.
+    async fn descends_from_content(&self, tree: &Tree, commit: &str) -> Result<bool, Failure> {
+        let Some(at) = tree.at()? else { return Ok(true) };
+        if at == commit {
+            return Ok(true);
+        }
+        Ok(self.commit_of(&at).await?.is_some() && self.is_ancestor(&at, commit).await?)
+    }
+
+    /// Keeps all files of a tree on top of the commit that they come from, or on none if the
+    /// repository has lost it: on any other commit, they would take back what that one has.
+    async fn keep_content(
+        &self,
+        tree: &Tree,
+        kept: KeptRefs<'_>,
+        fallback: &str,
+    ) -> Result<bool, Failure> {
+        let from = self.origin_of(tree).await?;
+        let no_index = tree.index().with_extension("none");
+        let listed = from.as_deref().unwrap_or(fallback);
+        let state = Snapshot::take(self, &tree.path, &no_index, listed).await?.tree().await?;
+        let message = format!("Longhaul: found in the work tree of {}\n", kept.branch);
+        self.keep(kept.rescue, &state, from.as_deref(), &message).await?;
+        Ok(false)
+    }
+
+    /// The commit that the files of a tree come from, as far as the repository still has it.
+    pub(in crate::git) async fn origin_of(&self, tree: &Tree) -> Result<Option<String>, Failure> {
+        for known in [tree.at()?, tree.base()?].into_iter().flatten() {
+            if let Some(commit) = self.commit_of(&known).await? {
+                return Ok(Some(commit));
+            }
+        }
+        Ok(None)
     }
 
     /// Adopts the branch of a tree where a program moved it; returns HEAD and the branch.

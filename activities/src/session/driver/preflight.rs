@@ -102,7 +102,8 @@ pub fn settings_problem(agent: &AgentSettings) -> Option<Obstacle> {
         {
             Some(Obstacle::new(
                 "codex cannot start its own sandbox inside the sandbox of Longhaul",
-                "choose one: `sandbox = \"off\"` under [agent] keeps that of codex, `args = [\"--sandbox\", \"danger-full-access\"]` keeps that of Longhaul",
+                "choose one: `sandbox = \"off\"` under [agent] keeps that of codex, \
+                 `args = [\"--sandbox\", \"danger-full-access\"]` keeps that of Longhaul",
             ))
         }
         _ => None,

@@ -313,7 +313,8 @@ impl<'a> Record<'a> {
         // Not a sign of the model.
         self.progressed_at = Instant::now();
         let is_new = (&self.progress.conversation, &self.progress.model) != (&conversation, &model);
-        (self.progress.conversation, self.progress.model) = (conversation, model);
+        self.progress.conversation = conversation;
+        self.progress.model = model;
         is_new
     }
 
@@ -335,7 +336,8 @@ impl<'a> Record<'a> {
         };
         let is_new = (whole, cost) != (self.progress.usage, self.progress.cost_micros);
         if is_new {
-            (self.progress.usage, self.progress.cost_micros) = (whole, cost);
+            self.progress.usage = whole;
+            self.progress.cost_micros = cost;
             self.progress.turns = turns.map(|turns| self.before.turns.unwrap_or_default() + turns);
             self.progress.active_ms = self.before.active_ms + millis(self.begun_at.elapsed());
             // The model answered: earlier waits are over.

@@ -176,9 +176,15 @@ fn agents_that_repeat_failed_requests_for_ever_are_noticed() {
     check_given_up("opencode", &[&overloaded], AgentOutcome::Overloaded);
     let title = failed("Internal server error", true);
     check_given_up("opencode", &[&title], AgentOutcome::Completed);
-    let offline = r#"{"method":"error","params":{"willRetry":true,"error":{"message":"Reconnecting... waiting for network"}}}"#;
+    let offline = concat!(
+        r#"{"method":"error","params":{"willRetry":true,"#,
+        r#""error":{"message":"Reconnecting... waiting for network"}}}"#
+    );
     check_given_up("codex", &[offline, offline], AgentOutcome::Overloaded);
-    let answered = r#"{"method":"item/completed","params":{"item":{"id":"1","type":"agentMessage","text":"x"}}}"#;
+    let answered = concat!(
+        r#"{"method":"item/completed","#,
+        r#""params":{"item":{"id":"1","type":"agentMessage","text":"x"}}}"#
+    );
     check_given_up("codex", &[offline, answered], AgentOutcome::Completed);
     let retry = r#"{"type":"system","subtype":"api_retry","retry_delay_ms":9,"error_status":429}"#;
     check_given_up("claude", &[retry], AgentOutcome::RateLimited);
@@ -242,8 +248,8 @@ fn arguments_of_the_user_replace_the_defaults() {
     assert_eq!(
         args("claude", Conversation::New("ID"), &["--max-turns", "9"]),
         "-p --input-format stream-json --output-format stream-json --verbose \
-         --allowedTools Bash,Write,Edit,Read --permission-mode acceptEdits --model m --max-budget-usd 1.50 --session-id ID \
-         --max-turns 9"
+         --allowedTools Bash,Write,Edit,Read --permission-mode acceptEdits --model m \
+         --max-budget-usd 1.50 --session-id ID --max-turns 9"
     );
     assert_eq!(
         args(

@@ -31,7 +31,7 @@ impl<'e> Epics<'e> {
             if let Some(id) = text(epic, "id") {
                 epics.children.insert(id, Vec::new());
                 epics.titles.insert(id, text(epic, "title").unwrap_or_default());
-                let needs = links_of(epic).filter(|link| link.kind() == Kind::Orders);
+                let needs = links_of(epic).filter(|link| link.kind() == Kind::Dependency);
                 epics.needs.insert(id, needs.filter_map(Link::target).collect());
             }
         }

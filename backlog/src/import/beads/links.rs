@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 /// The link types that are dependencies and that an export may write.
-pub(crate) const ORDERS: [&str; 2] = ["blocks", "conditional-blocks"];
+pub(crate) const BLOCKING: [&str; 2] = ["blocks", "conditional-blocks"];
 /// Other spellings of a dependency.
-const ALSO_ORDERS: [&str; 6] =
+const OTHER_BLOCKING: [&str; 6] =
     ["blocked_by", "blocked-by", "depends_on", "depends-on", "requires", "waits-for"];
 /// Keys of an issue with the ids of issues that it waits for.
 const LISTS: [&str; 3] = ["blocked_by", "blockedBy", "depends_on"];
@@ -13,8 +13,7 @@ const LISTS: [&str; 3] = ["blocked_by", "blockedBy", "depends_on"];
 /// The meaning of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A dependency.
-    Orders,
+    Dependency,
     /// The target is the epic of the issue.
     Parent,
     /// The issue is a duplicate of the target.
@@ -40,7 +39,7 @@ impl<'e> Link<'e> {
 
     pub(super) fn kind(self) -> Kind {
         match self.name() {
-            name if ORDERS.contains(&name) || ALSO_ORDERS.contains(&name) => Kind::Orders,
+            name if BLOCKING.contains(&name) || OTHER_BLOCKING.contains(&name) => Kind::Dependency,
             "parent-child" | "parent" | "child-of" => Kind::Parent,
             "duplicates" | "duplicate-of" | "duplicate_of" => Kind::Duplicates,
             _ => Kind::Other,
@@ -57,7 +56,7 @@ impl<'e> Link<'e> {
         self.written().as_str()
     }
 
-    /// Whether all of it is known from the issue, the target and the type `blocks`.
+    /// Whether the link is a plain `blocks` from this issue to its target, without further fields.
     pub(super) fn is_plain(self) -> bool {
         let keys = self.value.as_object().into_iter().flat_map(Map::keys);
         let known = ["issue_id", "depends_on_id", "type"];

@@ -84,7 +84,8 @@ pub(super) async fn read(path: &Path) -> Result<BatchRequest> {
     }
     let directory = path.parent().unwrap_or(Path::new("."));
     let names = names(&file.projects).map_err(wrong)?;
-    let (mut projects, mut problems) = (Vec::new(), Vec::new());
+    let mut projects = Vec::new();
+    let mut problems = Vec::new();
     for (row, name) in file.projects.iter().zip(&names) {
         match entry(directory, row, name, &file, &names).await {
             Ok(entry) => projects.push(entry),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use longhaul_engine::RunId;
+use longhaul_server::RunKind;
 use longhaul_server::status::FeatureLine;
 use longhaul_server::views::{ListRuns, Name, Why};
 use longhaul_server::{BatchStanding, Client};
-use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::projection::State;
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
@@ -73,7 +73,7 @@ async fn times(client: &Client, project: &str) -> Result<BTreeMap<String, Durati
     let mut times: BTreeMap<String, Duration> = BTreeMap::new();
     let query = ListRuns {
         project: RunId::new(project.to_owned()).ok(),
-        kind: Some(FeatureWorkflow::NAME.into()),
+        kind: Some(RunKind::Feature),
         limit: usize::MAX,
         ..ListRuns::default()
     };

@@ -124,7 +124,7 @@ impl Report {
             let pass = format!("{}/{}", project.counts.passed, project.counts.total);
             vec![
                 project.name.clone(),
-                terminal.state(project.state.as_str()),
+                terminal.state(project.state),
                 pass,
                 terminal::safe(&first_line(project.reason.as_deref().unwrap_or_default())),
             ]

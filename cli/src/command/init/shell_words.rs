@@ -14,7 +14,8 @@ pub(super) fn of(text: &str) -> Result<Vec<String>, String> {
             }
             '|' | '&' | ';' | '<' | '>' | '`' | '$' => {
                 return Err(format!(
-                    "--agent: `{letter}` is for a shell: quote it, or give the agent as `sh -c '…'`, or a program of its own"
+                    "--agent: `{letter}` is for a shell: quote it, or give the agent as `sh -c \
+                     '…'`, or a program of its own"
                 ));
             }
             letter if letter.is_whitespace() => words.extend(word.take()),

@@ -42,9 +42,8 @@ fn text(terminal: Terminal, document: &DescribeDocument) -> String {
         }
     };
     let children = document.children.iter();
-    let children = children.map(|child| {
-        vec![child.header.id().to_owned(), terminal.state(child.header.status.as_str())]
-    });
+    let children = children
+        .map(|child| vec![child.header.id().to_owned(), terminal.state(child.header.status)]);
     part("Children", &["RUN", "STATUS"], children.collect());
     let audit = document.audit.iter().map(|entry| {
         let action = &entry.action;
@@ -89,7 +88,7 @@ fn text(terminal: Terminal, document: &DescribeDocument) -> String {
 
 fn facts(terminal: Terminal, document: &DescribeDocument) -> String {
     let run = &document.run;
-    let state = terminal.state(run.header.status.as_str());
+    let state = terminal.state(run.header.status);
     let status = match run.remark() {
         Some(remark) => format!("{state}: {}", terminal::safe(&remark)),
         None => state,
@@ -110,13 +109,14 @@ fn facts(terminal: Terminal, document: &DescribeDocument) -> String {
     let took = run.ended_at.map(|ended_at| {
         format!("{} (took {})", terminal::time(ended_at), terminal::span(ended_at - run.started_at))
     });
-    let gone =
-        document.pruned_at.as_ref().map(|at| format!(", pruned on {at}: only the last is kept"));
+    let gone = document
+        .pruned_at
+        .map(|at| format!(", pruned on {}: only the last is kept", terminal::time(at)));
     let history = format!("{} events{}", document.events, gone.unwrap_or_default());
     let lines = [
         ("Run", Some(run.header.id().to_owned())),
         ("Status", Some(status)),
-        ("Workflow", Some(run.workflow.clone())),
+        ("Workflow", Some(run.workflow.to_string())),
         ("Project", run.header.project.clone()),
         ("Feature", run.header.feature.clone()),
         ("Below", (!ancestors.is_empty()).then(|| ancestors.join(", "))),

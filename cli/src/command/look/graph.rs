@@ -92,7 +92,8 @@ fn dot(document: &GraphDocument) -> String {
         let label = format!("{}\\n{}", quoted(&node.id), node.status);
         let tip = quoted(&node.name);
         text += &format!(
-            "  \"{}\" [label=\"{label}\", tooltip=\"{tip}\", fillcolor=\"{fill}\", color=\"{border}\"];\n",
+            "  \"{}\" [label=\"{label}\", tooltip=\"{tip}\", \
+             fillcolor=\"{fill}\", color=\"{border}\"];\n",
             quoted(&node.id)
         );
     }
@@ -150,7 +151,7 @@ mod tests {
 
     /// Tests with small dependency graphs.
     pub(super) fn sample(features: &[(&str, State, &[&str])]) -> GraphDocument {
-        let node = |(id, state, needs): &(&str, State, &[&str])| views::graph::Node {
+        let node = |(id, state, needs): &(&str, State, &[&str])| views::graph::FeatureNode {
             id: (*id).into(),
             name: format!("<{id}> & \"more\""),
             status: *state,
@@ -189,7 +190,8 @@ mod tests {
         assert!(dot.contains(r##""b" -> "a" [color="#c62828"];"##), "{dot}");
         assert_eq!(
             text::cycles(&graph),
-            "\n\n1 dependency cycle; take one link of each out of `depends_on`:\n  a -> b -> a  (`a` without `b`)"
+            "\n\n1 dependency cycle; take one link of each out of `depends_on`:\n  \
+             a -> b -> a  (`a` without `b`)"
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use longhaul_engine::Position;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,9 +48,9 @@ pub(super) async fn run(data_dir: &Path, arguments: &History) -> Result<Exit> {
             from = event.position + 1;
             match arguments.output {
                 EventsOutput::Json => {
-                    lines.push(serde_json::from_str(event.line.as_deref().unwrap_or_default())?);
+                    lines.push(serde_json::from_str(recorded_line(&event)?)?);
                 }
-                _ => show(terminal, arguments, &event),
+                _ => show(terminal, arguments, &event)?,
             }
         }
         if page.more && !term::is_closed() {
@@ -100,13 +100,18 @@ async fn next(
     }
 }
 
-fn show(terminal: Terminal, arguments: &History, event: &HistoryEntry) {
+/// The event in the format of a history file.
+fn recorded_line(event: &HistoryEntry) -> Result<&str> {
+    event.line.as_deref().context("the process that runs the log sent no lines of the history")
+}
+
+fn show(terminal: Terminal, arguments: &History, event: &HistoryEntry) -> Result<()> {
     if arguments.output == EventsOutput::Jsonl {
-        term::print_data(event.line.as_deref().unwrap_or_default());
-        return;
+        term::print_data(recorded_line(event)?);
+        return Ok(());
     }
     if event.words.is_empty() && !arguments.full {
-        return;
+        return Ok(());
     }
     let words = terminal::safe(&event.words);
     if terminal.is_narrow() {
@@ -127,19 +132,19 @@ fn show(terminal: Terminal, arguments: &History, event: &HistoryEntry) {
         ));
     }
     if arguments.full {
-        term::print(payloads(event));
+        term::print(payloads(recorded_line(event)?)?);
     }
+    Ok(())
 }
 
 /// The fields of an event, below its line.
-fn payloads(event: &HistoryEntry) -> String {
-    let line = event.line.as_deref().unwrap_or_default();
-    let Ok(Value::Object(mut fields)) = serde_json::from_str(line) else { return String::new() };
+fn payloads(line: &str) -> Result<String> {
+    let mut fields: Map<String, Value> = serde_json::from_str(line)?;
     for known in ["position", "at"] {
         fields.shift_remove(known);
     }
-    let text = serde_json::to_string_pretty(&fields).unwrap_or_default();
+    let text = serde_json::to_string_pretty(&fields)?;
     let lines: Vec<String> =
         text.lines().map(|line| format!("       {}", terminal::safe(line))).collect();
-    lines.join("\n")
+    Ok(lines.join("\n"))
 }

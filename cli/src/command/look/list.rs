@@ -95,8 +95,8 @@ fn row(terminal: Terminal, line: &RunLine) -> Vec<String> {
     let remark = terminal::safe(&remark.join("; "));
     vec![
         line.header.id().to_owned(),
-        line.workflow.clone(),
-        terminal.state(line.header.status.as_str()),
+        line.workflow.to_string(),
+        terminal.state(line.header.status),
         terminal::span(now - line.started_at),
         took,
         terminal::short(&remark, 100),

@@ -3,6 +3,7 @@
 mod conversation;
 mod output;
 
+use longhaul_server::RunKind;
 use std::path::Path;
 
 use anyhow::Result;
@@ -14,10 +15,7 @@ use crate::exit::{Exit, usage};
 use crate::term;
 use longhaul_server::views::{Describe, DescribeDocument, Name};
 use longhaul_server::{Watch, advice, pruned};
-use longhaul_workflows::batch::BatchWorkflow;
-use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::Session;
-use longhaul_workflows::session::SessionWorkflow;
 
 pub(in crate::command) use output::SessionOutput;
 
@@ -27,17 +25,17 @@ pub(super) async fn run(data_dir: &Path, arguments: &Logs) -> Result<Exit> {
     let mut last_shown = 0;
     loop {
         let document = &follower.document;
-        if let Some(at) = &document.pruned_at {
+        if let Some(at) = document.pruned_at {
             return Err(usage(pruned::refusal(document.run.header.id(), at)));
         }
-        if [ProjectWorkflow::NAME, BatchWorkflow::NAME].contains(&document.run.workflow.as_str()) {
+        if matches!(document.run.workflow, RunKind::Project | RunKind::Batch) {
             let id = document.run.header.id();
             return Err(usage(format!(
                 "{id} has no session of its own: name a feature or a session; {} shows them",
                 advice::command(["tree", id])
             )));
         }
-        if document.run.workflow == SessionWorkflow::NAME {
+        if document.run.workflow == RunKind::Session {
             let run = RunId::new(follower.name.text.clone())?;
             conversation::show(data_dir, &run, arguments.follow, arguments.raw).await?;
             return Ok(Exit::Ok);

@@ -77,7 +77,7 @@ fn row(terminal: Terminal, line: &SessionLine) -> Vec<String> {
     vec![
         line.id.clone(),
         state(line).to_owned(),
-        line.driver.clone(),
+        line.driver.as_str().to_owned(),
         terminal::safe(line.model.as_deref().unwrap_or("-")),
         line.turns.map_or_else(|| "-".into(), |turns| turns.to_string()),
         line.tokens.map_or_else(|| "-".into(), |tokens| tokens.total().to_string()),

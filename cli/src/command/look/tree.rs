@@ -62,7 +62,7 @@ fn text(terminal: Terminal, runs: &[Branch]) -> String {
         let rest = terminal::short(&step, room.saturating_sub(head.chars().count()).max(2));
         let rest =
             if terminal.is_narrow() && rest.chars().count() < 4 { String::new() } else { rest };
-        format!("{lead}{id}  {}{rest}", terminal.state(run.run.header.status.as_str()))
+        format!("{lead}{id}  {}{rest}", terminal.state(run.run.header.status))
     });
     lines.collect::<Vec<_>>().join("\n")
 }

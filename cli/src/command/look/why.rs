@@ -96,7 +96,7 @@ pub(in crate::command) fn text(terminal: Terminal, document: &WhyDocument) -> St
     let run = run.map(|run| format!(" ({run})")).unwrap_or_default();
     let mut lines = vec![terminal.indented(
         0,
-        &format!("{}{run}: {}", document.about, terminal.state(document.header.status.as_str())),
+        &format!("{}{run}: {}", document.about, terminal.state(document.header.status)),
     )];
     for reason in document.reasons.iter().take(REASONS) {
         lines.push(self::reason(terminal, reason));

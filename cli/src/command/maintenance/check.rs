@@ -137,10 +137,13 @@ fn say_unused(count: u64) {
 /// The remedy for the remaining damage.
 fn advice(repair: bool, needs_log_at_rest: bool) -> &'static str {
     if needs_log_at_rest {
-        "the repair needs the log for itself: end the process that runs it (Ctrl-C or SIGTERM), then run `longhaul check --repair`"
+        "the repair needs the log for itself: end the process that runs it (Ctrl-C or SIGTERM), \
+         then run `longhaul check --repair`"
     } else if repair {
-        "the remaining damage is in records in use: run `longhaul check --repair` after the process that runs this log has ended"
+        "the remaining damage is in records in use: run `longhaul check --repair` after the \
+         process that runs this log has ended"
     } else {
-        "`longhaul check --repair` performs these repairs and keeps the replaced files. A backup may hold more: `longhaul restore`"
+        "`longhaul check --repair` performs these repairs and keeps the replaced files. A backup \
+         may hold more: `longhaul restore`"
     }
 }

@@ -60,9 +60,13 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Export) -> Result<Exit> {
         (None, Some(project)) => below(&access, project).await?,
         (None, None) => Scope::All,
     };
-    let (file, force, output) =
-        (arguments.output_file.as_deref(), arguments.force, arguments.output);
-    write(data_dir, access, scope, ExportTarget { file, force, output, backup: false }).await
+    let target = ExportTarget {
+        file: arguments.output_file.as_deref(),
+        force: arguments.force,
+        output: arguments.output,
+        backup: false,
+    };
+    write(data_dir, access, scope, target).await
 }
 
 pub(crate) async fn backup(data_dir: &Path, arguments: &Backup) -> Result<Exit> {
@@ -159,7 +163,8 @@ impl Written {
         ));
         if !self.0.unreadable.is_empty() {
             term::say(
-                "this is what can be read; `longhaul check --repair` makes a log of it; a whole backup holds more",
+                "this is what can be read; `longhaul check --repair` makes a log of it; a whole \
+                 backup holds more",
             );
             return Exit::Operational;
         }

@@ -110,7 +110,8 @@ fn show(imported: &Imported, taken: bool, dry_run: bool) {
         term::say(format!("{new} {word}, {same} skipped"));
     } else {
         term::say(
-            "nothing was imported: a run that differs in the log cannot be replaced; import into another log",
+            "nothing was imported: a run that differs in the log cannot be replaced; import into \
+             another log",
         );
     }
 }

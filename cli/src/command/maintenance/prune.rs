@@ -88,7 +88,8 @@ pub(crate) async fn run(data_dir: &Path, arguments: &Prune) -> Result<Exit> {
     term::say(format!("{} {word}{freed}", counted(runs.len() as u64, "run")));
     if shrinks_later {
         term::say(
-            "the log itself gets smaller when it is opened next, after the process that runs it has ended",
+            "the log itself gets smaller when it is opened next, after the process that runs it \
+             has ended",
         );
     } else if shrinks {
         term::say(format!("the log itself took {before} bytes, {log_bytes} bytes now"));

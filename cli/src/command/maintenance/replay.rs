@@ -86,7 +86,7 @@ async fn of_run(
     let lines = of_log(&data_dir, access, Scope::Run(run), workflows).await?;
     let line = lines.into_iter().next().context("the run is not in the log any more")?;
     match (&line.verdict, &line.run) {
-        (Verdict::Pruned { at: Some(at) }, Some(run)) => Err(usage(pruned::refusal(run, at))),
+        (Verdict::Pruned { at: Some(at) }, Some(run)) => Err(usage(pruned::refusal(run, *at))),
         _ => Ok(line),
     }
 }

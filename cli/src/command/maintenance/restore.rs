@@ -58,7 +58,8 @@ fn refuse_if_used(data_dir: &Path) -> Result<()> {
         Ok(false) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Ok(true) => Err(usage(format!(
-            "{} is not empty: a backup is restored into an empty data directory only; name another one with --data-dir",
+            "{} is not empty: a backup is restored into an empty data directory only; name \
+             another one with --data-dir",
             data_dir.display()
         ))),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", data_dir.display())),

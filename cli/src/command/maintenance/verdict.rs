@@ -1,14 +1,14 @@
 //! The verdicts of replays as a table or as JSON.
 
+use chrono::{DateTime, Utc};
 use longhaul_engine::{EventKind, RunId, Workflows, verify};
 use longhaul_storage::RunRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::counted;
-use crate::command::terminal::Terminal;
+use crate::command::terminal::{self, Terminal};
 use crate::exit::Exit;
-use longhaul_server::pruned;
 
 /// The verdict on one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub(super) enum Verdict {
     /// Its history was pruned.
     Pruned {
         /// The time of the pruning, if known.
-        at: Option<String>,
+        at: Option<DateTime<Utc>>,
     },
     /// Its history is unreadable, or this program cannot replay it.
     Unreadable {
@@ -71,7 +71,7 @@ pub(super) fn of(workflows: &Workflows, record: &RunRecord) -> Verdict {
     // A pruned history starts in the middle; only a later start in it can be replayed.
     let is_start = |kind: &EventKind| matches!(kind, EventKind::RunStarted { .. });
     let Some(begin) = record.events.iter().position(|event| is_start(&event.kind)) else {
-        return Verdict::Pruned { at: pruned::at(&record.summary) };
+        return Verdict::Pruned { at: record.summary.pruned_at() };
     };
     let events = &record.events[begin..];
     let verified = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -141,6 +141,7 @@ impl Line {
         let (verdict, remark) = match &self.verdict {
             Verdict::Same => ("same", events),
             Verdict::Pruned { at: Some(at) } => {
+                let at = terminal::time(*at);
                 ("pruned", format!("on {at}: skipped, nothing is left to replay"))
             }
             Verdict::Pruned { at: None } => {

@@ -1,10 +1,10 @@
 //! Forks of one run, of several named ones, or of all that a filter selects.
 
+use longhaul_server::RunKind;
 use std::path::Path;
 
 use anyhow::Result;
 use longhaul_engine::{RequestedBy, RunId};
-use longhaul_workflows::feature::FeatureWorkflow;
 
 use super::documents::{ForkDocument, ForksDocument, RefusedFork};
 use crate::arguments::{Output, Runs};
@@ -46,7 +46,8 @@ pub(super) async fn run(
         client = reach(data_dir).await?;
     }
     let is_single = !is_bulk && found.len() == 1;
-    let (mut forks, mut refused) = (Vec::new(), Vec::new());
+    let mut forks = Vec::new();
+    let mut refused = Vec::new();
     for run in found {
         let fork = Fork {
             run: run.clone(),
@@ -84,7 +85,7 @@ async fn selected(client: &Client, runs: &Runs, names: &[String]) -> Result<Vec<
         return Ok(found);
     }
     let selected = selection::select(client, &runs.selection.filters, Reach::Ended).await?;
-    let of_features = selected.into_iter().filter(|run| run.workflow == FeatureWorkflow::NAME);
+    let of_features = selected.into_iter().filter(|run| run.workflow == RunKind::Feature);
     let last: Vec<RunId> = of_features.filter_map(|run| run.header.run).collect();
     if last.is_empty() {
         term::say("no run matches");
@@ -96,7 +97,8 @@ fn say(forked: &Forked, dry_run: bool) {
     let Forked { run, origin, requested, position, commit, invalidates } = forked;
     if position != requested {
         term::say(format!(
-            "position {requested} is within a step: the run continues after {position}, the end of the step before"
+            "position {requested} is within a step: the run continues after {position}, the end \
+             of the step before"
         ));
     }
     let on = commit

@@ -1,11 +1,10 @@
 //! Rollbacks of one project, of several named ones, or of all that a filter selects.
 
+use longhaul_server::RunKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use longhaul_engine::{RequestedBy, RunId};
-use longhaul_workflows::feature::FeatureWorkflow;
-use longhaul_workflows::project::ProjectWorkflow;
 
 use super::documents::{RefusedRollback, RollbackDocument, RollbacksDocument};
 use crate::arguments::{Filter, Output, Rollback};
@@ -100,12 +99,11 @@ async fn targets(client: &Client, arguments: &Rollback, names: &[String]) -> Res
         return Ok(found);
     }
     if !filters.iter().any(|filter| matches!(filter, Filter::Kind(_) | Filter::Feature(_))) {
-        filters.push(Filter::Kind(ProjectWorkflow::NAME.to_owned()));
+        filters.push(Filter::Kind(RunKind::Project));
     }
     let runs = selection::select(client, &filters, Reach::All).await?;
-    let of_projects = runs
-        .iter()
-        .filter(|run| [ProjectWorkflow::NAME, FeatureWorkflow::NAME].contains(&&*run.workflow));
+    let of_projects =
+        runs.iter().filter(|run| matches!(run.workflow, RunKind::Project | RunKind::Feature));
     let mut projects: Vec<&String> =
         of_projects.filter_map(|run| run.header.project.as_ref()).collect();
     projects.dedup();
@@ -147,7 +145,7 @@ async fn perform(data_dir: &Path, roll_back: RollBack) -> Result<Option<RolledBa
     let limits = Limits { agents: 1, checks: 1 };
     owner::join_or_own(data_dir, limits, async |client, _| {
         call(client, roll_back.clone()).await.map_err(|error| match error.downcast_ref() {
-            Some(Error::Gone(gone)) if !matches!(gone, Gone::Before) => operational(gone),
+            Some(Error::Gone(gone)) if !matches!(gone, Gone::NotSent) => operational(gone),
             _ => error,
         })
     })
@@ -162,7 +160,9 @@ fn show(
 ) -> Result<Exit> {
     let dry_run = arguments.selection.dry_run;
     let RequestedBy { by, why } = request;
-    let (mut rollbacks, mut refused, mut exits) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rollbacks = Vec::new();
+    let mut refused = Vec::new();
+    let mut exits = Vec::new();
     for (Target { project, root }, result) in results {
         match result {
             Ok(RolledBack { to, kept, undone }) => {
@@ -174,18 +174,25 @@ fn show(
                 } else {
                     let run = advice::run(root);
                     format!(
-                        "{name}rolled back to {to}; to be done again: {shown}; the old tip is kept: \
-                         {kept}; {run} continues from there"
+                        "{name}rolled back to {to}; to be done again: {shown}; the old tip is \
+                         kept: {kept}; {run} continues from there"
                     )
                 });
-                let (project, to, kept) = (project.to_string(), to.clone(), kept.clone());
-                let undone = undone.clone();
-                rollbacks.push(RollbackDocument { project, dry_run, to, kept, undone, by, why });
+                rollbacks.push(RollbackDocument {
+                    project: project.to_string(),
+                    dry_run,
+                    to: to.clone(),
+                    kept: kept.clone(),
+                    undone: undone.clone(),
+                    by,
+                    why,
+                });
                 exits.push(Exit::Ok);
             }
             Err(error) => {
                 term::say(format!("{project}: not rolled back: {error:#}"));
-                let (project, reason) = (project.to_string(), format!("{error:#}"));
+                let project = project.to_string();
+                let reason = format!("{error:#}");
                 refused.push(RefusedRollback { project, reason });
                 exits.push(exit::of(error));
             }

@@ -18,6 +18,7 @@ pub(super) async fn say(access: &Client, project: &Project) {
     let status = ProjectStatus { project: project.id.clone(), list: None };
     if let Ok(Some(status)) = access.call(status).await
         && !status.root.is_empty()
+        && !status.target.is_empty()
     {
         let other = other_branch(project, &status).await;
         for text in other.into_iter().chain(lost(&project.root, &status).await) {
@@ -34,7 +35,8 @@ async fn other_branch(project: &Project, status: &StatusDocument) -> Option<Stri
     let root = project.root.display();
     let target = &status.target;
     let text = format!(
-        "{root}: finished work goes to `{target}` as before, not to `{branch}`, which is checked out"
+        "{root}: finished work goes to `{target}` as before, not to `{branch}`, which is checked \
+         out"
     );
     (!is_chosen).then(|| format!("{text}; `target` under [project] in longhaul.toml changes that"))
 }

@@ -164,7 +164,7 @@ async fn over(
         return Ok(None);
     }
     let mut runs: Vec<RunId> = ours.iter().map(|project| project.id.clone()).collect();
-    for run in service.map(Service::engaged).unwrap_or_default() {
+    for run in service.map(Service::served).unwrap_or_default() {
         if !runs.contains(&run) {
             runs.push(run);
         }
@@ -237,7 +237,7 @@ impl<'a> OwnerWork<'a> {
 
     /// Whether all running work has settled, including batches.
     async fn are_settled(&mut self, ours: &mut [Watched]) -> Result<bool> {
-        for run in self.service.engaged() {
+        for run in self.service.served() {
             if ours.iter().chain(&self.watched).all(|known| known.id != run) {
                 self.watched.push(Watched::new(run));
             }

@@ -129,13 +129,13 @@ impl Line {
         let name = self.name();
         match &self.outcome {
             Outcome::Delivered if self.waits => {
-                format!("{name}  will be {} when its project runs next", order.done())
+                format!("{name}  will be {} when its project runs next", done(order))
             }
-            Outcome::Delivered => format!("{name}  {}", order.done()),
-            Outcome::WouldDeliver => format!("{name}  would be {}", order.done()),
+            Outcome::Delivered => format!("{name}  {}", done(order)),
+            Outcome::WouldDeliver => format!("{name}  would be {}", done(order)),
             Outcome::Unchanged(reason) => format!("{name}  {reason}"),
             Outcome::Unknown(reason) | Outcome::Refused(reason) | Outcome::Held(reason) => {
-                format!("{name}  not {}: {reason}", order.done())
+                format!("{name}  not {}: {reason}", done(order))
             }
         }
     }
@@ -159,6 +159,35 @@ impl Line {
     }
 }
 
+/// Past participle for a run that received the order.
+pub(in crate::command) fn done(order: &Order) -> &'static str {
+    match order {
+        Order::Pause => "paused",
+        Order::Resume => "resumed",
+        Order::Cancel => "cancelled",
+        Order::Terminate => "terminated",
+        Order::Signal { .. } => "signalled",
+        Order::Steer { .. } => "steered",
+        Order::Approve => "approved",
+        Order::Deny => "denied",
+    }
+}
+
+/// The effect of an order, for the user; `None` if it is evident.
+fn effect(order: &Order) -> Option<&'static str> {
+    match order {
+        Order::Pause => Some("a session that is under way ends first"),
+        Order::Resume => None,
+        Order::Cancel | Order::Terminate => Some("the work is kept"),
+        Order::Signal { .. } => Some("the workflow takes it when it looks at its mailbox"),
+        Order::Steer { .. } => {
+            Some("the agent receives the note at the beginning of its next session")
+        }
+        Order::Approve => Some("it is merged when its turn comes"),
+        Order::Deny => Some("the agent receives the reason"),
+    }
+}
+
 /// The most names in an advised command.
 const MOST_NAMES: usize = 5;
 
@@ -169,7 +198,7 @@ fn top(lines: &[Line]) -> impl Iterator<Item = &Line> {
 }
 
 /// The command that continues a stopped run, or runs one that no process runs.
-fn next(lines: &[Line], order: &Order) -> String {
+fn next(lines: &[Line], order: &Order) -> Option<String> {
     let delivered = || lines.iter().filter(|line| line.is_delivered());
     let roots = |lines: &mut dyn Iterator<Item = &Line>| -> BTreeSet<String> {
         lines.filter_map(|line| line.root.clone()).collect()
@@ -191,9 +220,9 @@ fn next(lines: &[Line], order: &Order) -> String {
         _ => ("run", roots(&mut delivered().filter(|line| line.waits)), "runs it"),
     };
     if names.is_empty() || names.len() > MOST_NAMES {
-        return String::new();
+        return None;
     }
-    format!("{} {what}", advice::command(std::iter::once(verb.to_owned()).chain(names)))
+    Some(format!("{} {what}", advice::command(std::iter::once(verb.to_owned()).chain(names))))
 }
 
 /// 0: all received it, or no run matches; 5: some did; 3: none did, but a person can change that;
@@ -235,9 +264,11 @@ pub(super) fn print(
                 }
             }
             if lines.iter().any(Line::is_delivered) && !arguments.selection.dry_run {
-                let remarks = [order.remark().to_owned(), next(lines, order)];
-                let remarks: Vec<String> =
-                    remarks.into_iter().filter(|remark| !remark.is_empty()).collect();
+                let remarks: Vec<String> = effect(order)
+                    .map(str::to_owned)
+                    .into_iter()
+                    .chain(next(lines, order))
+                    .collect();
                 if !remarks.is_empty() {
                     term::say(remarks.join("; "));
                 }

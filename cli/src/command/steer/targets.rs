@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use longhaul_engine::RunId;
 
 use crate::arguments::OrderArguments;
+use crate::command::named::Lookup;
 use crate::command::selection::Reach;
 use crate::command::{confirmed, named, selection};
 use crate::exit::usage;
@@ -72,8 +73,11 @@ async fn filtered(
 
 /// Resolves a name: a run, a feature of the project in `dir`, or the directory of a project.
 async fn target(access: &Client, name: &str, dir: &Path) -> Result<Target> {
-    let run = named::run_or_dir(access, name, dir).await?;
-    Ok(Target { name: name.to_owned(), run: run.map_err(|unknown| named::sentence(&unknown)) })
+    let run = match named::run_or_dir(access, name, dir).await? {
+        Lookup::Found(run) => Ok(run),
+        Lookup::Unknown(unknown) => Err(named::sentence(&unknown)),
+    };
+    Ok(Target { name: name.to_owned(), run })
 }
 
 /// Asks for confirmation of several runs; refuses without a terminal.

@@ -2,10 +2,9 @@
 
 use anyhow::Result;
 use longhaul_engine::RunId;
+use longhaul_server::RunKind;
 use longhaul_server::views::{Describe, DescribeDocument, ListRuns};
 use longhaul_server::{Client, Error, Order, Perform};
-use longhaul_workflows::feature::FeatureWorkflow;
-use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::State;
 use tokio::time::{Instant, timeout_at};
 
@@ -42,13 +41,13 @@ async fn follows(
         return Ok(false);
     };
     let line = &document.run;
-    if *order != Order::Cancel || line.workflow != ProjectWorkflow::NAME || is_over(&document) {
+    if *order != Order::Cancel || line.workflow != RunKind::Project || is_over(&document) {
         return Ok(true);
     }
     // The run of a cancelled project stays open; the runs of its features end.
     let features = ListRuns {
         project: Some(run.clone()),
-        kind: Some(FeatureWorkflow::NAME.into()),
+        kind: Some(RunKind::Feature),
         is_open: true,
         limit: 1,
         ..ListRuns::default()
@@ -104,7 +103,7 @@ fn has_followed(document: &DescribeDocument, order: &Order) -> bool {
             && match order {
                 Order::Pause => line.header.status == State::Paused,
                 Order::Resume => line.header.status != State::Paused,
-                Order::Cancel => line.workflow == ProjectWorkflow::NAME,
+                Order::Cancel => line.workflow == RunKind::Project,
                 Order::Terminate => false,
                 _ => true,
             }

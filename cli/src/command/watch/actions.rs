@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::feed::{Update, quiet, reach};
 use super::screen::Action;
 use crate::arguments::user;
+use crate::command::steer::done;
 
 /// Performs an action in the background and shows its result.
 pub(super) fn begin(data_dir: &Path, action: Action, updates: &mpsc::Sender<Update>) {
@@ -35,9 +36,9 @@ async fn perform(data_dir: &Path, action: Action) -> Result<Update> {
                 Steer { target: target.clone(), order: order.clone(), request, dry_run: false };
             let delivered = super::super::call(&client, steer).await?;
             Update::Message(if delivered.waits() {
-                format!("{target} will be {} when its project runs next", order.done())
+                format!("{target} will be {} when its project runs next", done(&order))
             } else {
-                format!("{target} {}", order.done())
+                format!("{target} {}", done(&order))
             })
         }
         Action::ListSteps(target) => {

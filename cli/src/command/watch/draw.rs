@@ -1,6 +1,7 @@
 //! Draws the screen.
 
 use chrono::{DateTime, Utc};
+use longhaul_engine::RunId;
 use longhaul_server::status::{Counts, FeatureLine};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Flex, Layout, Rect};
@@ -47,8 +48,8 @@ pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, now: DateTime<Utc>) {
     draw_features(screen, frame, features);
     draw_pane(screen, frame, pane);
     let shown = safe(screen.message.lines().next().unwrap_or_default());
-    frame.render_widget(Line::styled(shown, style("paused")), message);
-    frame.render_widget(Line::styled(KEYS, style("waiting")), keys);
+    frame.render_widget(Line::styled(shown, Style::new().yellow()), message);
+    frame.render_widget(Line::styled(KEYS, Style::new().dim()), keys);
     match &screen.popup {
         None => {}
         Some(Popup::Help) => {
@@ -87,16 +88,8 @@ fn head(screen: &Screen, width: u16, now: DateTime<Utc>) -> Vec<Line<'static>> {
     };
     let status = &screen.status;
     let state = status.status.as_str();
-    let Counts { total, passed, running, .. } = status.counts;
-    let blocked = status.counts.blocked + status.counts.cancelled;
-    let waiting = status.counts.waiting + status.counts.pending;
-    let place = screen.projects.iter().position(|line| line.header.run.as_ref() == Some(project));
-    let place = place.filter(|_| screen.projects.len() > 1);
-    let place =
-        place.map(|place| format!(" ({} of {} projects)", place + 1, screen.projects.len()));
-    let place = place.unwrap_or_default();
-    let counts =
-        format!("{passed}/{total} done, {running} running, {blocked} blocked, {waiting} waiting");
+    let counts = counts(status.counts);
+    let place = place(screen, project);
     // The counts are never cut; a long name is.
     let others = place.len() + 2 + state.len() + 2 + counts.len();
     let name = short(project.as_str(), usize::from(width).saturating_sub(others).max(8));
@@ -104,7 +97,7 @@ fn head(screen: &Screen, width: u16, now: DateTime<Utc>) -> Vec<Line<'static>> {
         Span::styled(name, bold),
         Span::raw(place),
         Span::raw("  "),
-        Span::styled(state, style(state)),
+        Span::styled(state, style(status.status)),
         Span::raw(format!("  {counts}")),
     ];
     let paused = status.sessions_paused.as_ref().map(crate::status_text::sessions_paused);
@@ -112,10 +105,31 @@ fn head(screen: &Screen, width: u16, now: DateTime<Utc>) -> Vec<Line<'static>> {
     let owner = if status.is_running { "" } else { "no process runs it; " };
     let note = note.map(|note| first_line(&safe(&note))).unwrap_or_default();
     let time = now.format("%H:%M:%S UTC");
-    vec![Line::from(first), Line::styled(format!("{owner}{time}  {note}"), style("waiting"))]
+    vec![Line::from(first), Line::styled(format!("{owner}{time}  {note}"), Style::new().dim())]
 }
 
-/// The features as a graph: each below its lowest dependency.
+/// Feature counts by state; that of cancelled features only if there are some.
+fn counts(counts: Counts) -> String {
+    let Counts { total, passed, running, blocked, cancelled, .. } = counts;
+    let waiting = counts.waiting + counts.pending;
+    let cancelled = if cancelled > 0 { format!(", {cancelled} cancelled") } else { String::new() };
+    format!(
+        "{passed}/{total} passed, {running} running, {blocked} blocked{cancelled}, \
+         {waiting} waiting"
+    )
+}
+
+/// The place of the project among several.
+fn place(screen: &Screen, project: &RunId) -> String {
+    let of = screen.projects.len();
+    let index = screen.projects.iter().position(|line| line.header.run.as_ref() == Some(project));
+    match index {
+        Some(index) if of > 1 => format!(" ({} of {of} projects)", index + 1),
+        _ => String::new(),
+    }
+}
+
+/// The features as a graph: each below one of its dependencies, which the layout selects.
 fn draw_features(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let block = Block::bordered().title(" Features ");
     let inner = block.inner(area);
@@ -131,17 +145,17 @@ fn draw_features(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
         let line = lines.get(node.id.as_str());
         let state = line.map_or(node.status, |line| line.status);
         let mut spans = vec![
-            Span::styled(row.lead.clone(), style("waiting")),
-            Span::styled(sign(state), style(state.as_str())),
+            Span::styled(row.lead.clone(), Style::new().dim()),
+            Span::styled(sign(state), style(state)),
             Span::raw(format!(" {}  ", node.id)),
-            Span::styled(state.as_str(), style(state.as_str())),
+            Span::styled(state.as_str(), style(state)),
         ];
         let remark = line.and_then(|line| line.remark().or_else(|| line.step.clone()));
         if let Some(remark) = remark.filter(|_| !line.is_some_and(|line| line.passes)) {
             spans.push(Span::raw(format!("  {}", first_line(&safe(&remark)))));
         } else if !row.also.is_empty() {
             let text = format!("  also needs {}", row.also.join(", "));
-            spans.push(Span::styled(text, style("waiting")));
+            spans.push(Span::styled(text, Style::new().dim()));
         }
         let line = Line::from(spans);
         if number == screen.selected { line.style(reversed()) } else { line }

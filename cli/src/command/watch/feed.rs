@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use longhaul_engine::RunId;
+use longhaul_server::RunKind;
 use longhaul_server::status::{self, StatusDocument};
 use longhaul_server::views::ListRuns;
 use longhaul_server::views::activity::output_file;
@@ -15,7 +16,6 @@ use longhaul_server::views::session::transcript::Transcript;
 use longhaul_server::views::{Describe, Graph, GraphDocument, Name, Why};
 use longhaul_server::{Client, Error, Notify, ProjectStatus, RewindPoint};
 use longhaul_workflows::contracts::LoadedBacklog;
-use longhaul_workflows::project::ProjectWorkflow;
 use longhaul_workflows::projection::ProjectView;
 use longhaul_workflows::settings::Driver;
 use tokio::sync::{mpsc, watch};
@@ -266,7 +266,9 @@ impl Feed<'_> {
             };
             let is_first = shown != Some(session.number);
             if is_first {
-                (shown, output, from) = (Some(session.number), SessionOutput::default(), 0);
+                shown = Some(session.number);
+                output = SessionOutput::default();
+                from = 0;
             }
             let Some(run) = session.run() else { return Ok(()) };
             let text = if session.driver == Driver::Api {
@@ -291,7 +293,7 @@ impl Feed<'_> {
 }
 
 fn all_projects() -> ListRuns {
-    let kind = Some(ProjectWorkflow::NAME.into());
+    let kind = Some(RunKind::Project);
     ListRuns { kind, limit: MOST, ..ListRuns::default() }
 }
 

@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use longhaul_engine::RunId;
 use longhaul_server::status::{Counts, FeatureLine, ProjectState, StatusDocument};
 use longhaul_server::views::GraphDocument;
-use longhaul_server::views::graph::Node;
+use longhaul_server::views::graph::FeatureNode;
 use longhaul_server::{ForkPoint, Order};
 use longhaul_workflows::projection::State;
 use ratatui::Terminal;
@@ -31,7 +31,7 @@ fn run(id: &str) -> RunId {
 fn screen() -> Screen {
     let project = Project { id: run("shop"), root: "/shop".into() };
     let mut screen = Screen::new(Some(project));
-    let node = |(id, status, needs): (&str, State, &[&str])| Node {
+    let node = |(id, status, needs): (&str, State, &[&str])| FeatureNode {
         id: id.into(),
         name: String::new(),
         status,
@@ -93,7 +93,7 @@ fn features_are_drawn_as_a_graph_beside_or_above_the_log() {
             continue;
         }
         for text in [
-            "shop  running  1/4 done, 1 running, 1 blocked, 1 waiting",
+            "shop  running  1/4 passed, 1 running, 1 blocked, 1 waiting",
             "│✓ parser  passed",
             "│└─▶ table  running  session 1",
             "│  └─· shell  waiting  also needs parser",

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::View;
 use super::FoundSession;
+use crate::advice;
 use crate::request::RequestError;
 
 /// A handoff between two sessions.
@@ -27,8 +28,9 @@ impl View<'_> {
         let received = view.start.and_then(|start| start.handoff);
         let package = view.package.or(received).ok_or_else(|| {
             RequestError::refused(format!(
-                "session {run} has neither written nor received a package; `longhaul session show \
-                 {run}` shows the notes of its agent"
+                "session {run} has neither written nor received a package; {} shows the notes of \
+                 its agent",
+                advice::command(["session", "show", run.as_str()])
             ))
         })?;
         Ok(HandoffDocument {

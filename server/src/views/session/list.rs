@@ -4,14 +4,14 @@ use chrono::{DateTime, Utc};
 use longhaul_engine::{RunId, Status, StoreError, Summary};
 use longhaul_workflows::contracts::Usage;
 use longhaul_workflows::projection::{SessionCondition, SessionState, SessionView};
-use longhaul_workflows::session::{SessionPhase, SessionProgress, SessionWorkflow};
+use longhaul_workflows::session::{SessionPhase, SessionProgress};
 use longhaul_workflows::settings::Driver;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{View, project_and_feature};
-use crate::pruned;
 use crate::request::RequestError;
+use crate::run_kind::RunKind;
 use crate::views::Name;
 
 /// Lists sessions.
@@ -46,8 +46,8 @@ pub struct SessionLine {
     /// Of a session of the built-in agent at work, its phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<SessionPhase>,
-    /// The driver that runs it: `api`, `command`, `claude`, `codex`, `opencode`, `acp`.
-    pub driver: String,
+    /// The driver that runs it.
+    pub driver: Driver,
     /// The model, as its provider or its agent names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -111,7 +111,7 @@ impl SessionLine {
             feature,
             state,
             phase: None,
-            driver: driver.as_str().to_owned(),
+            driver,
             model: None,
             turns: None,
             tokens: None,
@@ -151,7 +151,7 @@ impl View<'_> {
         let runs = self.within(&within).await?;
         let mut lines = Vec::new();
         for (run, summary) in &runs {
-            if summary.workflow == SessionWorkflow::NAME && pruned::at(summary).is_none() {
+            if RunKind::of(summary) == RunKind::Session && summary.pruned_at().is_none() {
                 lines.push(self.session_line(run, summary).await?);
             }
         }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use longhaul_engine::{RunId, StoreError};
-use longhaul_workflows::batch::{BatchView, Entry, EntryState};
+use longhaul_workflows::batch::{Entry, EntryState};
 
 use super::super::View;
 use super::{Kind, Reason};
 use crate::advice;
-use crate::batches::SubmitBatch;
+use crate::batches::{BatchStanding, SubmitBatch};
 use crate::status;
 
 /// The command that continues a batch, if the file of the batch is known.
@@ -20,18 +20,11 @@ pub(crate) fn continues_batch(labels: &BTreeMap<String, String>) -> Option<Strin
 impl View<'_> {
     /// One reason for each unfinished project; those that need a person come first.
     pub(super) async fn batch_reasons(&self, batch: &RunId) -> Result<Vec<Reason>, StoreError> {
-        let values = self.store.published(batch).await?;
-        let read = |key: &str| values.get(key);
-        let plan = read(BatchView::KEY)
-            .and_then(|view| view.read::<BatchView>().ok())
-            .unwrap_or_default()
-            .plan;
+        let standing = BatchStanding::of(&self.store.published(batch).await?).unwrap_or_default();
+        let plan = &standing.view.plan;
         let mut reasons = Vec::new();
         for entry in &plan.projects {
-            let state = read(&EntryState::key(&entry.name))
-                .and_then(|state| state.read().ok())
-                .unwrap_or_default();
-            let state = self.entry_state(batch, entry, state).await?;
+            let state = self.entry_state(batch, entry, standing.published(&entry.name)).await?;
             reasons.extend(self.of_entry(batch, entry, &state).await?);
         }
         if reasons.is_empty() {
@@ -72,17 +65,18 @@ impl View<'_> {
                 return Ok(Some(Reason::of(Kind::Dependency, text)));
             }
             EntryState::Working => {
-                let was = if self.owner.runs(batch) { "is" } else { "was" };
-                return Ok(Some(Reason::of(
-                    Kind::Working,
-                    format!("{name} {was} being worked on."),
-                )));
+                let text = if self.owner.runs(batch) {
+                    format!("{name} is in progress.")
+                } else {
+                    format!("{name} is in progress; no process runs the batch.")
+                };
+                return Ok(Some(Reason::of(Kind::Working, text)));
             }
             EntryState::Refused { reason } => {
                 let reason =
                     Reason::of(Kind::List, format!("{name} cannot be worked on: {reason}"));
                 return Ok(Some(reason.with_remedy(format!(
-                    "{} looks for more",
+                    "{} checks the project",
                     advice::command(["doctor", root])
                 ))));
             }
@@ -101,7 +95,7 @@ impl View<'_> {
         Ok(Some(
             reason
                 .with_features(features)
-                .with_remedy(format!("{} says more", advice::command(["status", root]))),
+                .with_remedy(format!("{} shows the details", advice::command(["status", root]))),
         ))
     }
 

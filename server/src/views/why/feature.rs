@@ -100,7 +100,7 @@ impl View<'_> {
     ) -> Vec<Reason> {
         let mut reasons = dependencies(project, feature, view);
         if let Some(Status::Paused(request)) = head.map(|head| &head.summary.status) {
-            reasons.push(Reason::paused("The project was", project.as_str(), request));
+            reasons.push(Reason::paused("The project was", project, request));
         }
         let of_project = match head {
             Some(head) => project::obstacles_now(view, project, head),

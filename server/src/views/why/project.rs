@@ -123,7 +123,7 @@ fn of_held(line: &FeatureLine) -> Reason {
     match &line.run {
         Some(run) if line.awaits_approval => {
             let text = format!("{} passed its checks and waits for approval.", line.id);
-            Reason::of(Kind::Approval, text).with_remedy(Reason::approve(run))
+            Reason::of(Kind::Approval, text).with_remedy(advice::approve_or_deny(run))
         }
         _ => Reason::of(Kind::Message, format!("{}: {}", line.id, sentence(reason))),
     }

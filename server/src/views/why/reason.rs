@@ -58,24 +58,15 @@ impl Reason {
         reason.with_remedy(format!("{} continues it", advice::run(root)))
     }
 
-    pub(super) fn paused(what: &str, target: &str, request: &RequestedBy) -> Self {
+    pub(super) fn paused(what: &str, target: &RunId, request: &RequestedBy) -> Self {
         Self::of(Kind::Paused, format!("{what} paused{}.", by(request)))
             .asked_by(request)
-            .with_remedy(format!("`longhaul resume {target}` resumes it"))
+            .with_remedy(format!("{} resumes it", advice::on("resume", target)))
     }
 
     pub(super) fn parked(run: &RunId, effect: &UnknownEffect) -> Self {
-        let settle = format!(
-            "{} or {} says what became of it",
-            advice::command(["reconcile", run.as_str(), "--happened"]),
-            advice::command(["reconcile", run.as_str(), "--not-happened"]),
-        );
+        let settle = format!("{} says what became of it", advice::reconcile(run));
         Self::of(Kind::Parked, format!("The run is parked: {effect}.")).with_remedy(settle)
-    }
-
-    /// The advice to a person who has to agree.
-    pub(super) fn approve(run: &RunId) -> String {
-        format!("`longhaul approve {run}` or `longhaul deny {run} --why TEXT`")
     }
 
     /// A cancelled project, or one that was rolled back to a commit.

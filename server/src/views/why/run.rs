@@ -2,10 +2,9 @@
 
 use longhaul_engine::{RunId, Status, StoreError, Summary};
 use longhaul_workflows::backlog::{FeatureId, FeatureStatus};
-use longhaul_workflows::batch::BatchWorkflow;
 use longhaul_workflows::feature::{FeatureOutcome, Stage};
 use longhaul_workflows::narrative::{clock, short};
-use longhaul_workflows::project::{ProjectSummary, ProjectWorkflow, WaitReason};
+use longhaul_workflows::project::{ProjectSummary, WaitReason};
 use longhaul_workflows::projection::{CurrentWait, ProjectState, ProjectView, RunView, State};
 
 use super::super::View;
@@ -13,6 +12,7 @@ use super::super::list::RunLine;
 use super::{Kind, Reason, WhyDocument, batch, project};
 use crate::advice;
 use crate::head::{self, RunHead};
+use crate::run_kind::RunKind;
 use crate::status;
 
 impl View<'_> {
@@ -24,7 +24,7 @@ impl View<'_> {
         let view = RunView::of(&self.store.read(run, head.summary.origin).await?);
         let mut reasons = if head.summary.status.is_terminal() {
             let again = self.again(run, &line, &head.summary).await?;
-            outcome_reasons(run, again, &head.summary.status, &view)
+            outcome_reasons(run, again, &line, &head.summary.status, &view)
         } else {
             self.reasons(run, &line, &head, &view).await?
         };
@@ -52,7 +52,7 @@ impl View<'_> {
             return false;
         }
         let has = |kinds: &[Kind]| reasons.iter().any(|reason| kinds.contains(&reason.kind));
-        if line.workflow == ProjectWorkflow::NAME {
+        if line.workflow == RunKind::Project {
             // The state says whether there is work that needs no person.
             return line.header.status == State::Waiting && !has(&[Kind::Halted]);
         }
@@ -69,7 +69,7 @@ impl View<'_> {
         line: &RunLine,
         summary: &Summary,
     ) -> Result<Option<String>, StoreError> {
-        if line.workflow == BatchWorkflow::NAME {
+        if line.workflow == RunKind::Batch {
             return Ok(batch::continues_batch(&summary.labels));
         }
         if let Some(next) = &line.superseded_by {
@@ -121,7 +121,7 @@ impl View<'_> {
         }
         match &head.summary.status {
             Status::Paused(request) => {
-                reasons.push(Reason::paused("It was", run.as_str(), request));
+                reasons.push(Reason::paused("It was", run, request));
             }
             Status::Parked(effect) => {
                 reasons.push(Reason::parked(run, effect));
@@ -130,8 +130,8 @@ impl View<'_> {
         }
         let is_held = !reasons.is_empty() || head.is_answered();
         reasons.extend(line.pending.iter().map(Reason::pending));
-        match line.workflow.as_str() {
-            ProjectWorkflow::NAME => {
+        match line.workflow {
+            RunKind::Project => {
                 let waits_for_machine =
                     matches!(head.summary.status, Status::Waiting { machine: Some(_), .. });
                 reasons
@@ -146,7 +146,7 @@ impl View<'_> {
                 }
                 reasons.extend(Reason::noticed(&view.findings));
             }
-            BatchWorkflow::NAME => reasons.extend(self.batch_reasons(run).await?),
+            RunKind::Batch => reasons.extend(self.batch_reasons(run).await?),
             _ if !is_held => reasons.push(self.doing(run, line, view).await?),
             _ => {}
         }
@@ -185,7 +185,7 @@ impl View<'_> {
             Some(CurrentWait::Message { .. }) if stage == Some(&Stage::Approval) => {
                 let text =
                     "Its checks passed; a person has to agree before it is merged.".to_owned();
-                Ok(Reason::of(Kind::Approval, text).with_remedy(Reason::approve(run)))
+                Ok(Reason::of(Kind::Approval, text).with_remedy(advice::approve_or_deny(run)))
             }
             Some(CurrentWait::Call { name, since }) => {
                 let what = step.unwrap_or_else(|| name.replace('_', " "));
@@ -255,6 +255,7 @@ fn turn(line: &RunLine, project: Option<&ProjectSummary>) -> Reason {
 fn outcome_reasons(
     run: &RunId,
     again: Option<String>,
+    line: &RunLine,
     status: &Status,
     view: &RunView,
 ) -> Vec<Reason> {
@@ -273,13 +274,18 @@ fn outcome_reasons(
                 |reason| Reason::of(Kind::Checkout, format!("It waits on longhaul/next: {reason}"));
             std::iter::once(done).chain(waits_on_next.as_ref().map(waits)).collect()
         }
-        (_, Some(FeatureOutcome::Blocked { reason, output, .. })) => {
-            let text = format!("It was given up: {}", super::reason::sentence(reason));
-            let blocked =
-                Reason { remedy: again, ..Reason::of(Kind::Blocked, text) }.with_output(output);
+        (_, Some(FeatureOutcome::Blocked { block, .. })) => {
+            let reason = super::reason::sentence(&block.to_string());
+            let blocked = Reason::of(Kind::Blocked, format!("It was given up: {reason}"));
+            let blocked = Reason { remedy: again, ..blocked }.with_output(block.output());
             std::iter::once(blocked)
                 .chain(view.failed_check().map(|check| Reason::gate(check, run)))
                 .collect()
+        }
+        _ if line.header.status == State::Failed => {
+            let message = line.reason.as_deref().unwrap_or("no reason is recorded");
+            let reason = Reason::of(Kind::Failed, format!("It failed: {message}"));
+            vec![Reason { remedy: again, ..reason }]
         }
         _ => vec![Reason::of(Kind::Done, "It is done.")],
     }

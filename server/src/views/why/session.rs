@@ -2,10 +2,8 @@
 
 use longhaul_engine::{Activity, RunId, Status, StoreError};
 use longhaul_workflows::contracts::{CallModel, RunSession};
-use longhaul_workflows::feature::FeatureWorkflow;
 use longhaul_workflows::narrative::clock;
 use longhaul_workflows::projection::{CurrentWait, RunView, SessionView};
-use longhaul_workflows::session::SessionWorkflow;
 use longhaul_workflows::settings::Driver;
 
 use super::super::View;
@@ -14,6 +12,7 @@ use super::{Kind, Reason};
 use crate::advice;
 use crate::head;
 use crate::questions::{self, Question};
+use crate::run_kind::RunKind;
 
 impl View<'_> {
     /// The reason of a session run, or of a feature run whose session is one; `None` for others.
@@ -23,8 +22,8 @@ impl View<'_> {
         line: &RunLine,
         view: &RunView,
     ) -> Result<Option<Reason>, StoreError> {
-        let is_feature = line.workflow == FeatureWorkflow::NAME;
-        if !is_feature && line.workflow != SessionWorkflow::NAME {
+        let is_feature = line.workflow == RunKind::Feature;
+        if !is_feature && line.workflow != RunKind::Session {
             return Ok(None);
         }
         if let Some(question) = questions::open_questions(self.store, run).await?.first() {
@@ -81,11 +80,12 @@ impl View<'_> {
     async fn pool(&self, line: &RunLine) -> Result<Reason, StoreError> {
         let mut at_work = Vec::new();
         for (run, summary) in self.store.runs("").await? {
-            if summary.workflow != SessionWorkflow::NAME || summary.status != Status::Running {
+            if RunKind::of(&summary) != RunKind::Session || summary.status != Status::Running {
                 continue;
             }
             let view = RunView::of(&self.store.read(&run, summary.origin).await?);
-            if matches!(view.waits, Some(CurrentWait::Call { name, .. }) if name == RunSession::NAME)
+            if let Some(CurrentWait::Call { name, .. }) = view.waits
+                && name == RunSession::NAME
             {
                 at_work.push(run.to_string());
             }
@@ -110,9 +110,7 @@ impl Reason {
     fn held(session: &RunId, status: &Status) -> Option<Reason> {
         match status {
             Status::Parked(effect) => Some(Reason::parked(session, effect)),
-            Status::Paused(request) => {
-                Some(Reason::paused("Its session was", session.as_str(), request))
-            }
+            Status::Paused(request) => Some(Reason::paused("Its session was", session, request)),
             _ => None,
         }
     }

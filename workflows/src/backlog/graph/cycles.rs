@@ -46,7 +46,8 @@ pub(super) fn cycles_of<'f, N>(
         let (path, cut) = shortest_cycle(&part, &mut budget);
         let places: Vec<NodeIndex> = path.iter().map(|node| part[*node]).collect();
         found.push((places, cut));
-        let (dependent, needed) = (path[cut], path[(cut + 1) % path.len()]);
+        let dependent = path[cut];
+        let needed = path[(cut + 1) % path.len()];
         while let Some(edge) = part.find_edge(needed, dependent) {
             part.remove_edge(edge);
         }
@@ -87,7 +88,8 @@ fn parts(graph: &Part) -> Vec<Part> {
         parts.push(part);
     }
     for edge in graph.edge_references() {
-        let (from, to) = (edge.source().index(), edge.target().index());
+        let from = edge.source().index();
+        let to = edge.target().index();
         if part_of[from] == part_of[to]
             && let Some(part) = parts.get_mut(part_of[from])
         {

@@ -80,6 +80,7 @@ pub(super) fn usage(result: &Value) -> Option<Usage> {
         });
     }
     let count = result.pointer("/_meta/quota/token_count")?;
-    let (input, output) = (number(count, "/input_tokens"), number(count, "/output_tokens"));
+    let input = number(count, "/input_tokens");
+    let output = number(count, "/output_tokens");
     Some(Usage { input, output, ..Usage::default() })
 }

@@ -206,7 +206,8 @@ impl AcpReader {
             self.request(PROMPT, "session/prompt", params);
         }
         let conversation = self.session.clone();
-        let (version, model) = (self.version.clone(), self.model.clone());
+        let version = self.version.clone();
+        let model = self.model.clone();
         vec![AgentEvent::Began { conversation, version, model }]
     }
 

@@ -38,7 +38,8 @@ impl Turn {
             "agent_message_chunk" => self.chunk(update),
             "agent_thought_chunk" | "plan" => vec![AgentEvent::Answering],
             "usage_update" => {
-                let (used, size) = (number(update, "/used"), number(update, "/size"));
+                let used = number(update, "/used");
+                let size = number(update, "/size");
                 self.window = Some(WindowUse { used, size }).filter(|_| size > 0);
                 let mut events: Vec<_> = self.window.map(AgentEvent::Window).into_iter().collect();
                 if let Some(cost) = cost(update) {

@@ -115,7 +115,8 @@ impl ClaudeReader {
             "permission_denied" => {
                 let id = text(event, "/tool_use_id");
                 self.refused.insert(id.clone());
-                let (name, reason) = (text(event, "/tool_name"), text(event, "/message"));
+                let name = text(event, "/tool_name");
+                let reason = text(event, "/message");
                 vec![AgentEvent::ToolRefused { id, name, reason }]
             }
             "background_tasks_changed" => {

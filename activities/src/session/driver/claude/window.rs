@@ -34,7 +34,8 @@ impl Window {
     pub(super) fn answered(&mut self, message: &Value, usage: &Usage) -> Option<AgentEvent> {
         let id = text(message, "/id");
         if self.message != id {
-            (self.message, self.output) = (id, 0);
+            self.message = id;
+            self.output = 0;
         }
         for block in message["content"].as_array().into_iter().flatten() {
             let length = text(block, "/text").len()

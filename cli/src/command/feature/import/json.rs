@@ -1,7 +1,7 @@
 //! JSON document of `longhaul feature import`.
 
 use longhaul_backlog::import::{
-    DroppedPart, Item, KeptKey, MappedKey, Place, PriorityOrder, Skipped,
+    DroppedPart, Item, KeptKey, KnownItem, MappedKey, Place, PriorityOrder,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -71,7 +71,7 @@ impl<'a> Report<'a> {
     /// The report as JSON.
     pub(super) fn document(&self) -> ImportDocument<'a> {
         let Report { imported, merged, .. } = *self;
-        let line = |reason: &'a str, known: &'a Skipped| SkippedLine {
+        let line = |reason: &'a str, known: &'a KnownItem| SkippedLine {
             id: known.id.as_str(),
             reason,
             differs: &known.differs,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use longhaul_backlog::import::{DroppedPart, Imported, Item, KeptKey, Merged, Skipped};
+use longhaul_backlog::import::{DroppedPart, Imported, Item, KeptKey, KnownItem, Merged};
 use longhaul_workflows::backlog::FeatureId;
 
 /// A finished import.
@@ -131,7 +131,7 @@ impl<'a> Report<'a> {
         counted.iter().map(line).chain(around).collect()
     }
 
-    fn skipped_line(&self, skipped: &Skipped) -> String {
+    fn skipped_line(&self, skipped: &KnownItem) -> String {
         let item = &self.imported.items[skipped.item];
         let differs = if skipped.differs.is_empty() {
             String::new()

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use longhaul_server::views::GraphDocument;
-use longhaul_server::views::graph::Node;
+use longhaul_server::views::graph::FeatureNode;
 
 /// Ordering sweeps; an even number, so that the last one goes left.
 const SWEEPS: usize = 8;
@@ -39,8 +39,8 @@ pub(super) fn places(document: &GraphDocument) -> HashMap<&str, usize> {
 /// The length of the longest path to each feature from one without dependencies.
 pub(super) fn ranks(document: &GraphDocument) -> Vec<usize> {
     let places = places(document);
-    let (mut open, mut needed_by) =
-        (vec![0_usize; document.features.len()], vec![Vec::new(); document.features.len()]);
+    let mut open = vec![0_usize; document.features.len()];
+    let mut needed_by = vec![Vec::new(); document.features.len()];
     for (index, node) in document.features.iter().enumerate() {
         for need in node.depends_on.iter().filter_map(|need| places.get(need.as_str())) {
             open[index] += 1;
@@ -70,7 +70,7 @@ impl Layout {
             layout.add(Place::Feature(index), *rank);
         }
         let known = places(document);
-        let needs = |(index, node): (usize, &Node)| {
+        let needs = |(index, node): (usize, &FeatureNode)| {
             let needs = node.depends_on.iter().filter_map(|need| known.get(need.as_str()));
             needs.map(|from| (*from, index)).collect::<Vec<_>>()
         };
@@ -185,7 +185,7 @@ mod tests {
         graph.features = ids
             .iter()
             .enumerate()
-            .map(|(index, id)| Node {
+            .map(|(index, id)| FeatureNode {
                 id: id.clone(),
                 name: String::new(),
                 status: State::Waiting,

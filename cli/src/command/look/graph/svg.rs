@@ -3,7 +3,7 @@
 use super::colours;
 use super::layout::{Layout, Place};
 use longhaul_server::views::GraphDocument;
-use longhaul_server::views::graph::Node;
+use longhaul_server::views::graph::FeatureNode;
 
 /// Box height and gaps.
 const HEIGHT: usize = 40;
@@ -16,22 +16,26 @@ const NARROWEST: usize = 90;
 const WIDEST: usize = 280;
 
 /// The arrow head of a line, at the dependent feature.
-const ARROW: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
-                     orient=\"auto\"><polygon points=\"0,0 8,4 0,8\" fill=\"#9e9e9e\"/></marker></defs>";
+const ARROW: &str = "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" \
+                     markerWidth=\"7\" markerHeight=\"7\" \
+                     orient=\"auto\"><polygon points=\"0,0 8,4 0,8\" \
+                     fill=\"#9e9e9e\"/></marker></defs>";
 
 pub(super) fn draw(document: &GraphDocument) -> String {
     let layout = Layout::of(document);
     let at = Places::of(document, &layout);
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
-         font-family=\"sans-serif\" font-size=\"13\">\n<title>Features of {2}</title>\n{ARROW}\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" \
+         height=\"{1}\" font-family=\"sans-serif\" font-size=\"13\">\n<title>Features of \
+         {2}</title>\n{ARROW}\n",
         at.width,
         at.height,
         escaped(&document.project)
     );
     for line in &layout.lines {
         text += &format!(
-            "<path d=\"{}\" fill=\"none\" stroke=\"#9e9e9e\" stroke-width=\"1.5\" marker-end=\"url(#arrow)\"/>\n",
+            "<path d=\"{}\" fill=\"none\" stroke=\"#9e9e9e\" stroke-width=\"1.5\" \
+             marker-end=\"url(#arrow)\"/>\n",
             at.path(line)
         );
     }
@@ -43,9 +47,11 @@ pub(super) fn draw(document: &GraphDocument) -> String {
     text + "</svg>"
 }
 
-fn drawn(node: &Node, at: &Places, place: usize) -> String {
+fn drawn(node: &FeatureNode, at: &Places, place: usize) -> String {
     let (fill, border) = colours(node.status);
-    let (x, y, width) = (at.x[place], at.y[place], at.widths[place]);
+    let x = at.x[place];
+    let y = at.y[place];
+    let width = at.widths[place];
     let letters = width / LETTER - 1;
     let id: String = if node.id.chars().count() > letters {
         node.id.chars().take(letters - 1).chain(['…']).collect()
@@ -53,9 +59,10 @@ fn drawn(node: &Node, at: &Places, place: usize) -> String {
         node.id.clone()
     };
     format!(
-        "<g><title>{}: {}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{HEIGHT}\" rx=\"6\" fill=\"{fill}\" \
-         stroke=\"{border}\" stroke-width=\"1.5\"/><text x=\"{2}\" y=\"{3}\" text-anchor=\"middle\">{4}</text>\
-         <text x=\"{2}\" y=\"{5}\" text-anchor=\"middle\" font-size=\"10\" fill=\"{border}\">{6}</text></g>\n",
+        "<g><title>{}: {}</title><rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{HEIGHT}\" \
+         rx=\"6\" fill=\"{fill}\" stroke=\"{border}\" stroke-width=\"1.5\"/><text x=\"{2}\" \
+         y=\"{3}\" text-anchor=\"middle\">{4}</text><text x=\"{2}\" y=\"{5}\" \
+         text-anchor=\"middle\" font-size=\"10\" fill=\"{border}\">{6}</text></g>\n",
         escaped(&node.id),
         escaped(&node.name),
         x + width / 2,
@@ -78,7 +85,9 @@ struct Places {
 impl Places {
     fn of(document: &GraphDocument, layout: &Layout) -> Self {
         let count = layout.places.len();
-        let (mut x, mut y, mut widths) = (vec![0; count], vec![0; count], vec![0; count]);
+        let mut x = vec![0; count];
+        let mut y = vec![0; count];
+        let mut widths = vec![0; count];
         let tallest = layout.columns.iter().map(Vec::len).max().unwrap_or_default();
         let mut left = MARGIN;
         for column in &layout.columns {
@@ -89,7 +98,9 @@ impl Places {
             let wide = (letters.max().unwrap_or_default() * LETTER).clamp(NARROWEST, WIDEST);
             let top = MARGIN + (tallest - column.len()) * ROW / 2;
             for (row, place) in column.iter().enumerate() {
-                (x[*place], y[*place], widths[*place]) = (left, top + row * ROW, wide);
+                x[*place] = left;
+                y[*place] = top + row * ROW;
+                widths[*place] = wide;
             }
             left += wide + GAP;
         }
@@ -104,8 +115,10 @@ impl Places {
         let middle = |place: usize| self.y[place] + HEIGHT / 2;
         let mut text = String::new();
         for pair in line.windows(2) {
-            let (from, to) = (pair[0], pair[1]);
-            let (start, end) = (self.x[from] + self.widths[from], self.x[to]);
+            let from = pair[0];
+            let to = pair[1];
+            let start = self.x[from] + self.widths[from];
+            let end = self.x[to];
             if text.is_empty() {
                 text = format!("M{start} {}", middle(from));
             } else {

@@ -53,7 +53,8 @@ pub(super) fn cycles(document: &GraphDocument) -> String {
         let path: Vec<&str> = cycle.path.iter().map(FeatureId::as_str).take(LONGEST).collect();
         let more = cycle.path.len().saturating_sub(LONGEST);
         let more = if more > 0 { format!(" -> ({more} more)") } else { String::new() };
-        let (feature, needed) = (&cycle.without_in, &cycle.without);
+        let feature = &cycle.without_in;
+        let needed = &cycle.without;
         text += &format!("\n  {}{more}  (`{feature}` without `{needed}`)", path.join(" -> "));
     }
     if count > CYCLES {
@@ -101,14 +102,13 @@ fn line(
     column: usize,
 ) -> String {
     let node = &document.features[row.index];
-    let words = node.status.as_str();
     let text = format!("{lead}{} {}", sign(node.status), node.id);
     let gap = " ".repeat(column.saturating_sub(text.chars().count()) + 2);
     let shown = format!(
         "{lead}{} {}{gap}{}",
-        terminal.paint(colour(words), sign(node.status)),
+        terminal.paint(colour(node.status), sign(node.status)),
         node.id,
-        terminal.state(words)
+        terminal.state(node.status)
     );
     let above = row.above.map(|above| document.features[above].id.as_str());
     let others = node.depends_on.iter().map(String::as_str).filter(|need| Some(*need) != above);
@@ -119,7 +119,7 @@ fn line(
     let also = if above.is_some() { "also " } else { "" };
     let others = format!("({also}needs {})", others.join(", "));
     if terminal.width.is_some_and(|width| {
-        text.chars().count() + gap.len() + words.len() + 2 + others.len() > width
+        text.chars().count() + gap.len() + node.status.as_str().len() + 2 + others.len() > width
     }) {
         // The lines of the tree continue next to it.
         let beside = lead.replace("├─", "│ ").replace("└─", "  ");
@@ -181,7 +181,7 @@ fn order(document: &GraphDocument, deepest: usize) -> Vec<Row> {
 mod tests {
     use super::super::tests::sample;
     use super::*;
-    use longhaul_server::views::graph::Node;
+    use longhaul_server::views::graph::FeatureNode;
 
     fn graph() -> GraphDocument {
         sample(&[
@@ -226,7 +226,7 @@ mod tests {
             index.checked_sub(1).map(|before| ids[before].clone()).into_iter().collect()
         };
         graph.features = (0..ids.len())
-            .map(|index| Node {
+            .map(|index| FeatureNode {
                 id: ids[index].clone(),
                 name: String::new(),
                 status: State::Waiting,

@@ -12,6 +12,7 @@ use crate::arguments::session::OneSession;
 use crate::document;
 use crate::exit::Exit;
 use crate::term;
+use longhaul_server::advice;
 use longhaul_server::views::{SessionDocument, ShowSession};
 use longhaul_workflows::contracts::Usage;
 
@@ -59,7 +60,8 @@ fn facts(terminal: Terminal, document: &SessionDocument) -> String {
         None => state(session).to_owned(),
     };
     let question = session.question.as_ref().map(|question| {
-        format!("{} → `longhaul answer {} TEXT`", terminal::safe(question), session.id)
+        let answer = advice::command(["answer", session.id.as_str(), "TEXT"]);
+        format!("{} → {answer}", terminal::safe(question))
     });
     let window = session.window_share.map(|part| match document.window {
         Some(size) => format!("{} of {size} tokens", share(part)),
@@ -76,7 +78,7 @@ fn facts(terminal: Terminal, document: &SessionDocument) -> String {
         ("Run", Some(document.run.clone()).filter(|run| !run.is_empty())),
         ("Reason", Some(document.reason.as_str().replace('_', " "))),
         ("Task", document.task.as_deref().map(terminal::safe)),
-        ("Driver", Some(session.driver.clone())),
+        ("Driver", Some(session.driver.as_str().to_owned())),
         ("Model", session.model.as_deref().map(terminal::safe)),
         ("Started", Some(terminal::time(session.started_at))),
         ("Activity", Some(terminal::time(document.last_activity))),

@@ -72,10 +72,10 @@ pub(super) async fn owner(data_dir: &Path, fix: bool) -> Vec<Finding> {
             vec![Finding::problem("owner", format!("{error:#}"), "make the data directory yours")]
         }
         Ok(LockState::Nothing) => vec![Finding::ok("owner", "nothing has run yet")],
-        Ok(LockState::Owned { by, answers: true }) => {
+        Ok(LockState::Owned { by, is_reachable: true }) => {
             vec![Finding::ok("owner", format!("process {by} runs this log"))]
         }
-        Ok(LockState::Owned { by, answers: false }) => {
+        Ok(LockState::Owned { by, is_reachable: false }) => {
             let what = format!("process {by} has the log open and does not answer");
             vec![Finding::warning(
                 "owner",

@@ -149,7 +149,8 @@ fn describe(root: &Path, damage: &Damage) -> (String, String) {
         Damage::Config(_) => (
             format!("git cannot read {file}, and so refuses every command"),
             format!(
-                "correct it; or: mv '{file}' '{file}.damaged' && git -C '{}' init, then set remotes and settings again",
+                "correct it; or: mv '{file}' '{file}.damaged' && git -C '{}' init, then set \
+                 remotes and settings again",
                 root.display()
             ),
         ),
@@ -164,12 +165,14 @@ fn describe(root: &Path, damage: &Damage) -> (String, String) {
         }
         Damage::Ref { name, .. } => {
             let what = format!(
-                "{name} is damaged: {file} names no commit or is missing, and its reflog knows none that can be read"
+                "{name} is damaged: {file} names no commit or is missing, and its reflog knows \
+                 none that can be read"
             );
             (
                 what,
                 format!(
-                    "choose a commit with `git fsck --lost-found`, then: git update-ref {name} COMMIT"
+                    "choose a commit with `git fsck --lost-found`, then: git update-ref {name} \
+                     COMMIT"
                 ),
             )
         }
@@ -179,7 +182,8 @@ fn describe(root: &Path, damage: &Damage) -> (String, String) {
         ),
         Damage::Head { content: None, .. } => (
             format!(
-                "git cannot read {file}, and so sees no repository; the branch that was checked out is not known"
+                "git cannot read {file}, and so sees no repository; the branch that was checked \
+                 out is not known"
             ),
             format!("echo ref: refs/heads/BRANCH > '{file}'"),
         ),
@@ -212,7 +216,8 @@ fn describe(root: &Path, damage: &Damage) -> (String, String) {
         Damage::Shallow(_) => (
             format!("git cannot read {file}, and so refuses every command"),
             format!(
-                "if this is no shallow clone: rm '{file}'; otherwise restore it from a backup, or clone again"
+                "if this is no shallow clone: rm '{file}'; otherwise restore it from a backup, or \
+                 clone again"
             ),
         ),
         Damage::Alternate { missing, .. } => (

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Finding;
 use crate::term;
-use longhaul_server::{Client, StuckRuns};
+use longhaul_server::{Client, StuckRuns, advice};
 
 pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
     // Other checks report a missing or unreadable log.
@@ -12,8 +12,9 @@ pub(super) async fn look(data_dir: &Path) -> Vec<Finding> {
     let Ok(runs) = access.call(StuckRuns {}).await else { return Vec::new() };
     let finding = |run: longhaul_server::status::StuckRun| {
         let advice = format!(
-            "`longhaul history {0}` shows the recorded events; `longhaul terminate {0}` ends it",
-            run.run
+            "{} shows the recorded events; {} ends it",
+            advice::on("history", &run.run),
+            advice::on("terminate", &run.run)
         );
         Finding::problem("run", format!("{} cannot go on: {}", run.run, run.reason), advice)
     };

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use super::Finding;
 use crate::command::maintenance::{counted, send};
 use crate::term;
-use longhaul_server::{Client, InspectPages, Pages, Unfinished, UnfinishedRuns};
+use longhaul_server::{Client, InspectPages, Pages, Unfinished, UnfinishedRuns, UnusedPayloads};
 
 pub(super) async fn look(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let trees = trees(data_dir);
     let (unfinished, resumable) = match unfinished(data_dir).await {
         Ok(known) => known,
         Err(error) => {
-            let advice = "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
+            let advice = "run `longhaul check --repair`: it makes a log of what can be read; \
+                  or restore a backup";
             return vec![Finding::problem("log", format!("{error:#}"), advice)];
         }
     };
@@ -68,17 +69,16 @@ fn trees(data_dir: &Path) -> Vec<(String, PathBuf)> {
 /// Unreadable records on damaged pages of the log, and unreferenced payloads.
 async fn pages(data_dir: &Path, fix: bool) -> Vec<Finding> {
     let Ok(Some(access)) = Client::reach(data_dir, term::notice).await else { return Vec::new() };
-    let Ok(Pages { unreadable, unused, bytes }) = send(access, InspectPages { sweep: fix }).await
-    else {
+    let Ok(Pages { unreadable, unused }) = send(access, InspectPages { sweep: fix }).await else {
         return Vec::new();
     };
-    let advice =
-        "run `longhaul check --repair`: it makes a log of what can be read; or restore a backup";
+    let advice = "run `longhaul check --repair`: it makes a log of what can be read; \
+                  or restore a backup";
     let mut findings: Vec<_> =
         unreadable.into_iter().map(|what| Finding::problem("log", what, advice)).collect();
-    if unused > 0 {
+    if let Some(UnusedPayloads { files, bytes }) = unused.filter(|unused| unused.files > 0) {
         let what =
-            format!("{} of {bytes} bytes that no record names", counted(unused, "payload file"));
+            format!("{} of {bytes} bytes that no record names", counted(files, "payload file"));
         findings.push(Finding::warning("payloads", what, "remove them").or_fix(fix, || Ok(())));
     }
     findings

@@ -12,22 +12,24 @@ use crate::request::RequestError;
 use crate::service::Service;
 
 impl Service {
-    /// Starts another run for the feature of a closed run, if the feature is blocked.
-    pub(crate) async fn try_again(
+    /// Unblocks the feature of a closed run, so that its project starts another run.
+    pub(crate) async fn resume_closed(
         &self,
         run: &RunId,
         request: &RequestedBy,
         dry_run: bool,
     ) -> Result<Delivered, RequestError> {
-        if let Some(at) = self.store.summary(run).await?.as_ref().and_then(pruned::at) {
-            let gone = pruned::refusal(run, &at);
+        if let Some(at) = self.store.summary(run).await?.and_then(|summary| summary.pruned_at()) {
+            let gone = pruned::refusal(run, at);
             return Err(RequestError::refused(gone));
         }
         let origin = self.origin(run).await?;
-        let (run, last, feature) = (&origin.run, &origin.last.run, &origin.input.feature.id);
+        let run = &origin.run;
+        let last = &origin.last.run;
+        let feature = &origin.input.feature.id;
         if run != last {
             return Err(RequestError::refused(format!(
-                "{run} is over, and {last} came after it; {} resumes that one",
+                "{run} is superseded by {last}; {} resumes {last}",
                 advice::on("resume", last)
             )));
         }
@@ -54,7 +56,7 @@ impl Service {
                 Ok(Delivered { runs: vec![self.receiver(run, waits).await?] })
             }
             _ => Err(RequestError::refused(format!(
-                "{feature} is to be worked on already: {} does so",
+                "{feature} is pending already; {} starts it",
                 advice::run(&origin.input.project.root)
             ))),
         }
