@@ -110,11 +110,8 @@ impl Service {
             engine.signal(&run, signal::MOVED, Payload::of(&project.root)).await?;
         }
         let id = uuid::Uuid::now_v7().to_string();
-        let sync = match &terms.only {
-            only if only.is_empty() => Payload::of(&id),
-            only => Payload::of(&SyncRequest { id, only: only.clone() }),
-        };
-        engine.signal(&run, signal::SYNC, sync).await?;
+        let sync = SyncRequest { id, only: terms.only.clone() };
+        engine.signal(&run, signal::SYNC, Payload::of(&sync)).await?;
         served::serve(self, run, PathBuf::from(project.root)).await;
         Ok(())
     }

@@ -16,7 +16,7 @@ async fn work_is_committed_with_its_trailers() {
     assert_eq!(sealed.files, ["src/a file.txt", "src/näw file.txt"]);
     assert_eq!((sealed.tampered.as_slice(), sealed.rescued.as_deref()), ([].as_slice(), None));
     let message = world.run(&["log", "-1", "--format=%an: %B", "longhaul/login"]);
-    assert_eq!(message.trim(), "Ada: login: work\n\nFeature-Id: login\nRun-Id: shop-1a2b3c/login");
+    assert_eq!(message.trim(), "Ada: login: found\n\nFeature-Id: login\nRun-Id: shop-1a2b3c/login");
     assert_eq!(status(&tree), "");
     assert_eq!(world.seal("login").await, sealed, "again");
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use longhaul_activities::checks::ChecksHandler;
 use longhaul_activities::git::GitHandlers;
 use longhaul_activities::process::Supervisor;
-use longhaul_engine::{Activity, Attempt, Failure, Handler, Probe, RunId, Slot};
+use longhaul_engine::{
+    Activity, Attempt, Failure, FailureKind, Handler, Payload, Probe, RunId, Slot,
+};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::contracts::{
     CloseInput, CloseWorktree, Follow, FollowInput, Land, LandInput, Landed, MergeCandidate,
@@ -286,6 +288,8 @@ impl World {
     }
 }
 
+/// Performs a call as the engine does: a retryable failure, such as a ref that a git of an earlier
+/// attempt holds, is tried again.
 pub(crate) async fn perform<A: Activity>(
     git: &GitHandlers,
     input: A::Input,
@@ -294,7 +298,16 @@ pub(crate) async fn perform<A: Activity>(
 where
     GitHandlers: Handler<A>,
 {
-    Handler::<A>::perform(git, input, attempt).await
+    let input = Payload::of(&input);
+    for _ in 0..3 {
+        match Handler::<A>::perform(git, input.read().unwrap(), attempt).await {
+            Err(failure) if failure.kind == FailureKind::Retryable => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            result => return result,
+        }
+    }
+    Handler::<A>::perform(git, input.read().unwrap(), attempt).await
 }
 
 pub(crate) fn id(feature: &str) -> FeatureId {

@@ -135,7 +135,7 @@ pub(super) const STORIES: [Story; 13] = [
         &[
             r#""number":2,"reason":"retry","after_"#,
             r#""number":3,"reason":"gates_failed","after_"#,
-            r#"{"outcome":"blocked","reason":"the gates failed 2 times."#,
+            r#""outcome":"blocked","block":{"reason":{"kind":"attempts","of":"failed_gates","count":2}"#,
         ],
     ),
     login(

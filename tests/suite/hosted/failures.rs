@@ -47,7 +47,7 @@ fn a_refused_conversation_is_summarised() {
     let overflow = || Fault::Overflow(Overflow::PromptTooLong).into();
     let hosted = passes("", failing(&[3], overflow));
     let history = hosted.world.json(&format!("history {}/parser/1/1", hosted.id()));
-    assert!(history.to_string().contains("pre-overflow checkpoint"));
+    assert!(history.to_string().contains("pre_overflow"));
 }
 
 #[test]

@@ -49,12 +49,12 @@ impl Repository {
             }
             let subject = format!("{}: merge `{}`", input.feature, input.target);
             let message = message(&subject, "", &input.feature, &attempt.run);
-            let new = NewCommit {
-                tree: &merged.tree,
-                parents: &[&head, &tip],
-                message: &message,
-                at: None,
-            };
+            // A history with what the target has no more would take it away again, if it returned.
+            let parents: &[&str] = if left.is_some() { &[&tip] } else { &[&head, &tip] };
+            if left.is_some() {
+                self.keep_commits(&commits, &head).await?;
+            }
+            let new = NewCommit { tree: &merged.tree, parents, message: &message, at: None };
             self.commit(&new).await?
         };
         self.move_ref(&branch_ref(&branch), Some(&head), &commit).await?;
