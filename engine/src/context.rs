@@ -56,6 +56,12 @@ impl EngineError {
     }
 }
 
+impl From<EngineFault> for Stop {
+    fn from(fault: EngineFault) -> Self {
+        Self::Engine(EngineError::new(fault))
+    }
+}
+
 /// A message, as a workflow receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Received {

@@ -1,6 +1,5 @@
 //! Failures of an engine that are not those of its store.
 
-use crate::context::{EngineError, Stop};
 use crate::id::{RunId, Slot};
 
 /// A failure of an engine that is not one of its store.
@@ -26,10 +25,4 @@ pub enum EngineFault {
         /// The results that the engine returned.
         results: usize,
     },
-}
-
-impl From<EngineFault> for Stop {
-    fn from(fault: EngineFault) -> Self {
-        Self::Engine(EngineError::new(fault))
-    }
 }

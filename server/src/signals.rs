@@ -5,7 +5,7 @@ use longhaul_engine::{Payload, RequestedBy};
 use longhaul_workflows::backlog::FeatureId;
 use longhaul_workflows::batch::{BatchWorkflow, StateReport, Submit};
 use longhaul_workflows::feature::{
-    Approval, Edited, FeatureWorkflow, MergeLease, MergeRequest, Note,
+    Approval, Edited, FeatureWorkflow, MergeLease, MergeRequest, Note, PassRefuted,
 };
 use longhaul_workflows::finding::SteeringRefused;
 use longhaul_workflows::project::{
@@ -96,6 +96,10 @@ const INTERNAL: &[InternalSignal] = &[
     },
     InternalSignal {
         name: MergeLease::RELEASED,
+        instead: "only the run of a feature sends it to its project",
+    },
+    InternalSignal {
+        name: PassRefuted::SIGNAL,
         instead: "only the run of a feature sends it to its project",
     },
     InternalSignal {

@@ -140,7 +140,7 @@ fn an_order_can_be_waited_for() {
     assert_eq!(state, "paused");
     world.call("resume parser --wait --timeout 5m").exits(0);
     run.exits(0);
-    world.call("signal . sync \"x\" --wait").exits(3).says("no process runs this log");
+    world.call("signal . sync {\"id\":\"x\"} --wait").exits(3).says("no process runs this log");
 }
 
 #[test]

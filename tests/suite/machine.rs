@@ -154,7 +154,7 @@ fn a_landed_feature_passes_although_its_work_tree_cannot_be_removed() {
     output.exits(0);
     assert!(unmounted.is_ok_and(|status| status.success()));
     assert_eq!(world.project.landed("main"), ["parser", "tokens"]);
-    world.call("status .").exits(0).says("is left over");
+    world.call("status .").exits(0).says("could not be removed");
 }
 
 /// An agent that does not commit. It waits after its work as long as the test needs.

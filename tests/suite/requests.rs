@@ -102,9 +102,9 @@ fn what_an_agent_printed_before_it_failed_is_shown() {
     world
         .run()
         .exits(1)
-        .says("2 sessions failed. It ended so: exit code 9. Its last words: no disk left");
+        .says("2 sessions failed. It ended: exit code 9. Its last words: no disk left");
     let why = world.call("why parser").exits(0).clone();
-    why.says("It was given up: 2 sessions failed. It ended so: exit code 9.")
+    why.says("It was given up: 2 sessions failed. It ended: exit code 9.")
         .says("| no disk left")
         .says("| starts");
     world
@@ -131,6 +131,6 @@ fn what_an_agent_printed_before_it_failed_is_shown() {
     world.run().exits(1);
     let prompt = std::fs::read_to_string(world.project.place().join("prompt-2")).unwrap();
     assert!(prompt.contains("exit code 9.") && !prompt.contains("end of its output"), "{prompt}");
-    world.call("status .").says("2 sessions failed. It ended so: exit code 9.");
+    world.call("status .").says("2 sessions failed. It ended: exit code 9.");
     world.call("replay --all").exits(0).says("0 diverged");
 }

@@ -379,5 +379,5 @@ fn an_agent_without_write_permission_is_reported() {
         .longhaul
         .call(&["history", &run])
         .exits(0)
-        .says("no file changed so far: may the agent write?");
+        .says("no file changed so far: may the agent write, and does git ignore its files?");
 }

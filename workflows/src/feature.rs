@@ -15,6 +15,7 @@ mod messages;
 mod note;
 mod notice;
 mod outcome;
+mod regression;
 mod run_id;
 mod session_cycle;
 mod session_permit;
@@ -27,7 +28,7 @@ use async_trait::async_trait;
 use longhaul_engine::{Context, ContextExt, Ending, Payload, Stop, Workflow};
 
 use crate::contracts::{
-    ChecksInput, Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, StepTree,
+    Evidence, MergeCandidate, Merged, OpenInput, OpenWorktree, RunSetup, StepTree,
 };
 use crate::finding::Finding;
 
@@ -36,7 +37,8 @@ pub use approval::{Approval, Awaited};
 pub use block::{Attempts, BlockReason, BrokenBase, FeatureBlock, GivenUp};
 pub use edited::Edited;
 pub use messages::{
-    MergeLease, MergeRequest, SessionEnded, SessionPermit, SessionRequest, SessionResult,
+    MergeLease, MergeRequest, PassRefuted, RegressionCheck, SessionEnded, SessionPermit,
+    SessionRequest, SessionResult,
 };
 pub use outcome::{FeatureInput, FeatureOutcome, FeatureProgress};
 pub use run_id::{FeatureRunId, feature_run};
@@ -146,6 +148,8 @@ async fn feature(context: &mut dyn Context, work: &mut Work) -> Result<FeatureOu
 /// A merged result.
 struct Candidate {
     commit: String,
+    /// The tip that it was merged with.
+    tip: String,
     /// The sealed commit, if its content is the same apart from the mark in the list.
     same_as: Option<String>,
 }
@@ -160,58 +164,65 @@ async fn integrate(
     let at = context.now().await?;
     loop {
         let merge = work.merge(commit, at, lease);
-        let (merged, tip) = match context.call::<MergeCandidate>(merge).await? {
+        let candidate = match context.call::<MergeCandidate>(merge).await? {
             Merged::Candidate { commit: merged, tip, same_as_work, put_back, outside, .. } => {
                 work.note_outside(&outside);
                 if !put_back.is_empty() {
                     work.note_finding(Finding::MergedOver { files: put_back });
                 }
-                (
-                    Candidate { commit: merged, same_as: same_as_work.then(|| commit.to_owned()) },
-                    tip,
-                )
+                let same_as = same_as_work.then(|| commit.to_owned());
+                Candidate { commit: merged, tip, same_as }
             }
             Merged::Conflict { tip, files, output } => {
                 work.take_conflict(&tip, &files, &output);
                 return Ok(None);
             }
         };
-        if let Some(failed) = failed_when_merged(context, work, lease, &merged).await? {
-            work.count_failed_gate(&failed, Some(&tip));
+        if let Some(failed) = failed_when_merged(context, work, lease, &candidate).await? {
+            work.count_failed_gate(&failed, Some(&candidate.tip));
             return Ok(None);
         }
         // The target moved, or the checks were edited, while the gates ran: merge and check again.
-        if let Some(landed) = merge_lease::land(context, work, &tip, &merged.commit).await? {
+        let Candidate { commit: merged, tip, .. } = candidate;
+        if let Some(landed) = merge_lease::land(context, work, &tip, &merged).await? {
             work.note_outside(&landed.outside);
-            let waits_on_next = landed.waits_on_next;
-            return Ok(Some(Landing { commit: merged.commit, waits_on_next }));
+            return Ok(Some(Landing { commit: merged, waits_on_next: landed.waits_on_next }));
         }
     }
 }
 
-/// Runs the set-up and the gates on the merged result; returns the first failure.
+/// Runs the set-up and the gates on the merged result; returns the first failure of the work.
 async fn failed_when_merged(
     context: &mut dyn Context,
     work: &mut Work,
     lease: &MergeLease,
-    merged: &Candidate,
+    candidate: &Candidate,
 ) -> Result<Option<Evidence>, Stop> {
-    let Candidate { commit, same_as } = merged;
-    let gates = |tree| work.merged_gates(tree, commit, lease);
-    let merged = StepTree::Integration(lease.tree);
-    let checks = if same_as.is_some() && !work.input.settings.merge.repeat_gates {
-        // The gates of the work go on with those of other features.
-        let same_as = same_as.clone();
-        ChecksInput { same_as, ..gates(StepTree::Feature) }
-    } else {
-        let setup = context.call::<RunSetup>(work.merged_setup(merged, commit)).await?;
-        if let Some(failed) = setup.failed() {
-            return Ok(Some(failed.clone()));
+    let integration = StepTree::Integration(lease.tree);
+    let is_checked = candidate.same_as.is_some() && !work.input.settings.merge.repeat_gates;
+    let tree = if is_checked { StepTree::Feature } else { integration };
+    let mut regression = lease.regression.clone();
+    loop {
+        if !is_checked {
+            let setup = work.merged_setup(integration, &candidate.commit);
+            if let Some(failed) = context.call::<RunSetup>(setup).await?.failed() {
+                return Ok(Some(failed.clone()));
+            }
         }
-        gates(merged)
-    };
-    let checks = notice::checks(context, work, checks).await?;
-    Ok(checks.failed().cloned())
+        let mut checks = work.merged_gates(tree, &candidate.commit, &regression);
+        if is_checked {
+            // The gates of the work go on with those of other features.
+            checks.same_as.clone_from(&candidate.same_as);
+        }
+        let checks = notice::checks(context, work, checks).await?;
+        let Some(failed) = checks.failed().cloned() else { return Ok(None) };
+        let Some(broken) =
+            regression::broken(context, work, lease, &candidate.tip, &failed).await?
+        else {
+            return Ok(Some(failed));
+        };
+        regression.retain(|check| check.feature != broken);
+    }
 }
 
 impl Work {

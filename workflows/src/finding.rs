@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backlog::FeatureId;
 use crate::contracts::{LeftOut, OutsideChange};
+use crate::text::short;
 
 /// How many findings of each kind are kept: the latest ones.
 const KEPT: usize = 20;
@@ -70,6 +71,15 @@ pub enum Finding {
     Outside {
         /// The move.
         change: OutsideChange,
+    },
+    /// A finished feature fails a check on the target itself.
+    PassRefuted {
+        /// The feature.
+        feature: FeatureId,
+        /// The name of the check.
+        check: String,
+        /// The commit of the target.
+        commit: String,
     },
     /// The requirements of a feature were edited while features were in progress.
     ListEdited {
@@ -196,6 +206,12 @@ impl fmt::Display for Finding {
                 write!(formatter, "a program of {call} asked for `longhaul {verb}` and was refused")
             }
             Self::Outside { change } => change.fmt(formatter),
+            Self::PassRefuted { feature, check, commit } => write!(
+                formatter,
+                "{feature} had passed, and its check `{check}` fails on the target ({}) without \
+                 any other work: it is in progress again",
+                short(commit)
+            ),
             Self::ListEdited { feature, fields, during } => {
                 let fields = fields.join(", ");
                 let during = named(during);

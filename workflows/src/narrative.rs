@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::contracts::{SessionInput, SessionReport};
 use crate::feature::{
     Approval, FORKED_FROM, FeatureOutcome, FeatureProgress, MergeLease, MergeRequest, Note,
-    SessionEnded, SessionPermit, SessionRequest, SessionResult,
+    PassRefuted, SessionEnded, SessionPermit, SessionRequest, SessionResult,
 };
 use crate::project::signal::{HALT, RELOAD, SYNC};
 use crate::project::{FeatureView, ProjectSummary};
@@ -356,6 +356,10 @@ fn known_signal(name: &str, payload: &Payload) -> Option<String> {
             0 => "it may merge now".into(),
             count => format!("it may merge now, {}", counted(count, "more check")),
         },
+        PassRefuted::SIGNAL => {
+            let PassRefuted { feature, check, .. } = payload.read().ok()?;
+            format!("the check `{check}` of {feature} fails on the target itself")
+        }
         MergeLease::RELEASED => {
             format!("{} gives its turn to merge back", payload.read::<String>().ok()?)
         }

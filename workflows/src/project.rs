@@ -31,7 +31,9 @@ use longhaul_engine::{
 };
 
 use crate::backlog::FeatureId;
-use crate::feature::{Edited, FeatureInput, FeatureWorkflow, MergeLease, MergeRequest};
+use crate::feature::{
+    Edited, FeatureInput, FeatureWorkflow, MergeLease, MergeRequest, PassRefuted,
+};
 
 pub use crate::finding::Skipped;
 pub use back::Forked;
@@ -185,6 +187,10 @@ impl ProjectRun {
                 Err(error) => self.skip(name, Some(run), format!("it cannot be read: {error}")),
             },
             MergeLease::RELEASED => self.queue.release(&feature),
+            PassRefuted::SIGNAL => match payload.read() {
+                Ok(refuted) => self.take_refuted(refuted),
+                Err(error) => self.skip(name, Some(run), format!("it cannot be read: {error}")),
+            },
             _ => self.skip(name, Some(run), "a run cannot send it to a project".into()),
         }
     }

@@ -173,7 +173,9 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
 
 /// A line for the agent about a file that is too large.
 pub fn left_out(file: &LeftOut) -> String {
-    format!("{file}, too much for a commit: it was left out. Delete it, or list it in .gitignore.")
+    format!(
+        "{file} is too large for a commit and was left out. Delete it, or list it in .gitignore."
+    )
 }
 
 /// A line that notes of a session were not read.

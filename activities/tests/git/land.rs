@@ -273,6 +273,16 @@ async fn what_the_user_did_after_an_interrupted_move_stays() {
 }
 
 #[tokio::test]
+async fn a_move_to_a_commit_that_the_repository_has_lost_stops_nothing() {
+    let world = World::new();
+    let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;
+    let mark = mark_move(&world, &tip, &"1".repeat(40));
+    let landed = world.land((&tip, &commit)).await.unwrap();
+    assert_eq!((landed.waits_on_next, world.at("main")), (None, commit));
+    assert!(!mark.exists());
+}
+
+#[tokio::test]
 async fn a_tip_that_has_moved_is_stale() {
     let world = World::new();
     let (tip, commit) = world.candidate("login", "login.txt", "login\n").await;

@@ -56,7 +56,7 @@ async fn files_that_are_too_large_are_left_out() {
         "src/.gitattributes",
         "src/a file.txt",
     ];
-    assert_eq!(left, expected.map(|file| format!("{file} has 200 GB")));
+    assert_eq!(left, expected.map(|file| format!("{file} (200 GB)")));
     assert_eq!(sealed.files, ["nested/file.txt", "new.txt", "scratch/.gitignore"]);
     assert_eq!(read(&tree, "docs/.gitignore"), "*.log\n");
     assert!(tree.join("disk [1].img").exists());

@@ -83,6 +83,29 @@ async fn a_paused_run_with_the_merge_lease_blocks_no_other_and_lands_after_resum
     world.end(&engine).await;
 }
 
+/// A person breaks a finished feature on the target: no session on other work could repair it.
+#[tokio::test]
+async fn a_feature_that_the_target_itself_breaks_is_repaired_by_its_own_run() {
+    let world = two();
+    world.hold("run_session shop");
+    let engine = world.begin().await;
+    world.until_passes("login").await;
+    world.state().take_from_target("login");
+    world.let_go("run_session shop");
+    world.until_passes("shop").await;
+    until("login works again", async || {
+        world.view("login").await.is_some_and(|view| view.run == Some(id("p/login/2")))
+    })
+    .await;
+    world.until_passes("login").await;
+    assert_eq!(world.target(), ["login", "shop"]);
+    let sessions = world.state().sessions.clone();
+    assert_eq!(sessions.len(), 3, "one for each feature, and one for the repair: {sessions:?}");
+    let findings = world.memory.published(&id(PROJECT)).await.unwrap()["findings"].preview(500);
+    assert!(findings.contains("pass_refuted"), "{findings}");
+    world.end(&engine).await;
+}
+
 /// The word that a run is held is late or wrong: it merges beside another one, and both results are
 /// right.
 #[tokio::test]

@@ -202,7 +202,7 @@ fn a_signal_that_its_run_could_not_read_is_refused() {
         .longhaul
         .call(&["signal", &world.root, "block", "\"a\""])
         .exits(2)
-        .says(r#"["FEATURE", "REASON"]"#);
+        .says(r#"{"feature": "FEATURE", "reason": TEXT}"#);
     world
         .longhaul
         .call(&["signal", &world.root, "merge_lease_released", "\"parser\""])

@@ -100,6 +100,13 @@ impl State {
         self.branches.insert(feature, commit);
     }
 
+    /// A person takes a word from the target.
+    pub(super) fn take_from_target(&mut self, word: &str) {
+        let mut words = self.words(&self.target);
+        assert!(words.remove(word), "the target has {word}");
+        self.target = self.commit(words);
+    }
+
     /// A branch of a feature on which words are that the target does not have.
     pub(super) fn branch(&mut self, feature: &str, words: &[&str]) {
         let mut all = self.words(&self.target);
@@ -321,7 +328,7 @@ impl World {
             ))
             .with::<RunSetup>(self.does::<RunSetup, _, _>(
                 |input: &SetupInput| input.feature.to_string(),
-                |_, _, _| Ok(SetupReport { evidence: None }),
+                |state, input, _| Ok(set_up(state, input)),
             ))
             .with::<RunChecks>(self.does::<RunChecks, _, _>(checked, check))
             .with::<Precheck>(self.does::<Precheck, _, _>(checked, check))
@@ -386,6 +393,13 @@ impl World {
                 },
             ))
     }
+}
+
+fn set_up(state: &mut State, input: &SetupInput) -> SetupReport {
+    if let (StepTree::Integration(tree), Some(commit)) = (input.tree, &input.commit) {
+        state.trees.insert(tree, commit.clone());
+    }
+    SetupReport { evidence: None }
 }
 
 fn open(state: &mut State, input: &OpenInput) -> Worktree {

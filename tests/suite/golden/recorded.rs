@@ -188,7 +188,7 @@ pub(super) const STORIES: [Story; 13] = [
         tells: &[
             "shop/catalogue/1",
             LOGIN,
-            "catalogue: accepts",
+            r#""regression":[{"feature":"catalogue""#,
             "shop/checkout/1",
             r#""phase":"idle""#,
             r#""passed":3"#,

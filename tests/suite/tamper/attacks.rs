@@ -77,7 +77,7 @@ pub(super) const FILES: &[Attack] = &[
         "mkdir .cargo; printf '[target.\"cfg(all())\"]\\nrunner=\"true\"\\n' >.cargo/config.toml",
     ),
     harmless("many-files", "mkdir m; cd m; i=0; while [ $i -lt 2000 ]; do : >$i; i=$((i+1)); done"),
-    noticed("huge-files", "truncate -s 200G disk.img .gitignore", "disk.img has 214 GB"),
+    noticed("huge-files", "truncate -s 200G disk.img .gitignore", "disk.img (214 GB) is too large"),
     noticed("tree-emptied", "rm -rf ./* ./.[a-z]*", "acceptance/accept.sh (deleted)"),
 ];
 

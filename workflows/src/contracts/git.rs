@@ -234,7 +234,7 @@ impl fmt::Display for LeftOut {
             gigabytes @ 1_000_000_000.. => (gigabytes / 1_000_000_000, "GB"),
             others => (others / 1_000_000, "MB"),
         };
-        write!(formatter, "{} has {size} {unit}", self.file)
+        write!(formatter, "{} ({size} {unit})", self.file)
     }
 }
 

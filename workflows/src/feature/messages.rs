@@ -118,12 +118,46 @@ pub struct MergeRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeLease {
     /// The checks of finished features that the merge could break.
-    pub regression: Vec<Check>,
+    pub regression: Vec<RegressionCheck>,
     /// The integration work tree, exclusive to this run until it returns the lease or ends.
     pub tree: u32,
     /// The features that its commit marks in the list.
     #[serde(default, skip_serializing_if = "PassMark::is_own")]
     pub mark: PassMark,
+}
+
+/// A check of a finished feature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegressionCheck {
+    /// The feature.
+    pub feature: FeatureId,
+    /// Its check.
+    pub check: Check,
+}
+
+impl RegressionCheck {
+    /// The check, with the name of its feature.
+    pub(super) fn named(&self) -> Check {
+        let name = format!("{}: {}", self.feature, self.check.name);
+        Check { name, ..self.check.clone() }
+    }
+}
+
+/// The signal `pass_refuted`: a finished feature fails a check on the target itself, without the
+/// work that found it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassRefuted {
+    /// The finished feature.
+    pub feature: FeatureId,
+    /// The name of its check.
+    pub check: String,
+    /// The commit of the target.
+    pub commit: String,
+}
+
+impl PassRefuted {
+    /// The name of the signal.
+    pub const SIGNAL: &'static str = "pass_refuted";
 }
 
 impl MergeRequest {

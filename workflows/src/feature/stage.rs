@@ -91,7 +91,10 @@ fn remarks(
         remarks.push("tampering put back".to_owned());
     }
     if after_no_change {
-        remarks.push("no file changed so far: may the agent write?".to_owned());
+        remarks.push(
+            "no file changed so far: may the agent write, and does git ignore its files?"
+                .to_owned(),
+        );
     }
     if remarks.is_empty() { Ok(()) } else { write!(formatter, " ({})", remarks.join(", ")) }
 }

@@ -16,7 +16,8 @@ use crate::settings::AgentSettings;
 use super::block::{Attempts, BlockReason, FeatureBlock};
 use super::outcome::Landing;
 use super::{
-    BrokenBase, FeatureInput, FeatureOutcome, FeatureProgress, MergeLease, SessionRequest,
+    BrokenBase, FeatureInput, FeatureOutcome, FeatureProgress, MergeLease, RegressionCheck,
+    SessionRequest,
 };
 
 /// The work on a feature.
@@ -163,7 +164,7 @@ impl Work {
     /// theirs lands with it.
     pub(super) fn gates_of_claim(&self, commit: &str, lease: &MergeLease) -> ChecksInput {
         let tree = StepTree::Integration(lease.tree);
-        ChecksInput { repeat: true, ..self.merged_gates(tree, commit, lease) }
+        ChecksInput { repeat: true, ..self.merged_gates(tree, commit, &lease.regression) }
     }
 
     /// The gates on the merged result: the feature's own, the baseline, and those of finished
@@ -172,11 +173,12 @@ impl Work {
         &self,
         tree: StepTree,
         commit: &str,
-        lease: &MergeLease,
+        regression: &[RegressionCheck],
     ) -> ChecksInput {
         let mut checks = self.own_checks();
         add(&mut checks, &self.input.settings.baseline);
-        add(&mut checks, &lease.regression);
+        let regression: Vec<Check> = regression.iter().map(RegressionCheck::named).collect();
+        add(&mut checks, &regression);
         self.checks(tree, commit, checks)
     }
 

@@ -27,7 +27,11 @@ impl fmt::Display for BlockReason {
         match self {
             Self::Attempts { of, count } => attempts(*of, *count, formatter),
             Self::Stalled { sessions } => {
-                write!(formatter, "{sessions} sessions in a row changed nothing")
+                write!(
+                    formatter,
+                    "{sessions} sessions in a row changed nothing (files that git ignores do not \
+                     count)"
+                )
             }
             Self::Limit { resource, limits } => write!(
                 formatter,

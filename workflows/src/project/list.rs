@@ -210,8 +210,8 @@ impl ProjectRun {
         }
     }
 
-    /// The requirements have changed: an earlier pass becomes a claim.
-    fn ask_again(&mut self, id: &FeatureId) {
+    /// The requirements or the target have changed: an earlier pass becomes a claim.
+    pub(super) fn ask_again(&mut self, id: &FeatureId) {
         match self.backlog.state(id) {
             Some(FeatureState::Passed) => {
                 self.record(id).claimed = true;

@@ -3,15 +3,15 @@
 use longhaul_engine::RunId;
 use std::collections::BTreeSet;
 
-use crate::backlog::{Check, FeatureId, FeatureState};
-use crate::feature::MergeLease;
-use crate::feature::MergeRequest;
+use crate::backlog::{FeatureId, FeatureState};
+use crate::feature::{MergeLease, MergeRequest, PassRefuted, RegressionCheck};
+use crate::finding::Finding;
 use crate::settings::Regression;
 
 use super::state::ProjectRun;
 
 /// The checks of finished features to repeat on the merged result, without duplicate commands.
-fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<Check> {
+fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<RegressionCheck> {
     let scope = memory.settings.merge.regression;
     let checks_waiting = memory.waiting.contains(&request.feature);
     let touched: BTreeSet<&str> = request.files.iter().map(String::as_str).collect();
@@ -31,11 +31,22 @@ fn checks(memory: &ProjectRun, request: &MergeRequest) -> Vec<Check> {
     broken
         .flat_map(|(feature, _)| feature.checks.iter().map(|check| (&feature.id, check)))
         .filter(|(_, check)| known.insert(check.run.as_str()))
-        .map(|(id, check)| Check { name: format!("{id}: {}", check.name), ..check.clone() })
+        .map(|(id, check)| RegressionCheck { feature: id.clone(), check: check.clone() })
         .collect()
 }
 
 impl ProjectRun {
+    /// A finished feature fails on the target itself: its pass becomes a claim, and its next run
+    /// repairs it.
+    pub(super) fn take_refuted(&mut self, refuted: PassRefuted) {
+        let PassRefuted { feature, check, commit } = refuted;
+        if self.backlog.state(&feature) != Some(&FeatureState::Passed) {
+            return;
+        }
+        self.ask_again(&feature);
+        self.note_finding(Finding::PassRefuted { feature, check, commit });
+    }
+
     /// The next run that merges, with its lease.
     pub(super) fn next_lease(&mut self) -> Option<(RunId, MergeLease)> {
         let held = self.held_features();

@@ -32,6 +32,13 @@ impl Repository {
             // The user has moved HEAD since.
             _ => return Ok(()),
         };
+        for commit in [&interrupted.from, &interrupted.to] {
+            if self.commit_of(commit).await?.is_none() {
+                // Pruned since: what the move would have changed is unknown.
+                tracing::warn!(checkout = %checkout.display(), "the repository has lost {commit}");
+                return Ok(());
+            }
+        }
         let mut changes = self.changes(&interrupted.from, &interrupted.to).await?;
         let is_own =
             |change: &Change| interrupted.own_files.iter().any(|file| covers(file, &change.path));

@@ -64,7 +64,8 @@ impl Repository {
         }
     }
 
-    /// Resets a tree whose commits the repository has lost; its files are kept under the rescue ref.
+    /// Resets a tree whose commits the repository has lost; its files are kept under the rescue
+    /// ref.
     async fn restore_lost(
         &self,
         tree: &Tree,

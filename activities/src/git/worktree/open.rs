@@ -188,8 +188,9 @@ impl Repository {
         Ok(is_settled && is_indexed && changes.is_empty() && is_current)
     }
 
-    /// Whether a commit contains the one that the files of a tree were checked out from. If not, the
-    /// branch was deleted or moved, for example because an older copy of the repository came back.
+    /// Whether a commit contains the one that the files of a tree were checked out from. If not,
+    /// the branch was deleted or moved, for example because an older copy of the repository came
+    /// back.
     async fn descends_from_content(&self, tree: &Tree, commit: &str) -> Result<bool, Failure> {
         let Some(at) = tree.at()? else { return Ok(true) };
         if at == commit {
