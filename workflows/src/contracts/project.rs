@@ -13,7 +13,8 @@ use crate::settings::Settings;
 pub struct ProjectRef {
     /// The id of the project and of its run.
     pub id: String,
-    /// The root of the user's checkout: an absolute path.
+    /// The root of the user's checkout when the run began: an absolute path. A machine that has
+    /// registered another place for the id uses that one.
     pub root: String,
 }
 
