@@ -210,6 +210,7 @@ impl Repository {
         let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
         let commit =
             self.commit(&NewCommit { tree: state, parents: &parents, message, at: None }).await?;
+        tree.set_sealed(&commit)?;
         self.move_ref(&branch_ref(branch), Some(head), &commit).await?;
         Ok(commit)
     }

@@ -307,3 +307,49 @@ async fn work_whose_base_is_lost_too_is_kept_and_not_committed() {
     assert_eq!(kept, "login");
     assert!(sealed.tampered[0].what.contains("has lost the commit"), "{:?}", sealed.tampered);
 }
+
+/// A person commits to the target and moves the branch of the work there.
+fn move_branch(world: &World) -> String {
+    world.write("user.txt", "mine\n");
+    world.write("src/a file.txt", "mine\n");
+    let mine = world.commit("Mine");
+    world.run(&["branch", "--quiet", "--force", "longhaul/login", "main"]);
+    mine
+}
+
+#[tokio::test]
+async fn a_branch_that_is_moved_during_a_session_takes_nothing_back() {
+    for has_commit in [false, true] {
+        let world = World::new();
+        world.open("login").await;
+        let tree = world.tree("login");
+        write(&tree, "login.txt", "login\n");
+        if has_commit {
+            commit(&tree, "Log in");
+        }
+        let mine = move_branch(&world);
+        let sealed = world.seal("login").await.commit;
+        let base = world.run(&["merge-base", &mine, &sealed]);
+        assert_eq!(world.run(&["diff", "--name-only", &base, &sealed]), "login.txt");
+        write(&tree, "more.txt", "more\n");
+        let sealed = world.seal_in("login", 4).await.commit;
+        let base = world.run(&["merge-base", &mine, &sealed]);
+        let changed = world.run(&["diff", "--name-only", &base, &sealed]);
+        assert_eq!(changed, "login.txt\nmore.txt");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_is_moved_between_sessions_takes_nothing_back() {
+    for called_done in [false, true] {
+        let world = World::new();
+        world.open("login").await;
+        write(&world.tree("login"), "login.txt", "login\n");
+        let mine = move_branch(&world);
+        let opened = world.open_as("login", 7, called_done).await;
+        let changed = world.run(&["diff", "--name-only", &mine, &opened.head]);
+        assert_eq!(changed, if called_done { "login.txt" } else { "" });
+        let kept = opened.rescued.unwrap();
+        assert_eq!(world.run(&["diff", "--name-only", &format!("{kept}^1"), &kept]), "login.txt");
+    }
+}

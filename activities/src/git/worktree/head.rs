@@ -94,10 +94,12 @@ impl Repository {
     ) -> Result<String, Failure> {
         let state = Snapshot::take(self, &tree.path, &tree.index(), head).await?.tree().await?;
         let place = on.map_or("a detached HEAD", |on| on.trim_start_matches("refs/heads/"));
-        let what = format!(
-            "the work tree was on {place} and not on {}; that state is kept",
-            expected.kept.branch
-        );
+        let branch = expected.kept.branch;
+        let what = if place == branch {
+            format!("{branch} was moved during the work; the state before is kept")
+        } else {
+            format!("the work tree was on {place} and not on {branch}; that state is kept")
+        };
         add_report(reports, Tampering { file: "HEAD".to_owned(), what });
         self.keep(expected.kept.rescue, &state, Some(head), &kept_message(reports)).await?;
         let commit = match self.adopt_work(expected, tip, head, &state).await? {

@@ -232,14 +232,27 @@ impl Repository {
         tree: &Tree,
         kept: KeptRefs<'_>,
     ) -> Result<(Head, Option<String>), Failure> {
-        if let Some(commit) = self.private_branch(tree, kept.branch).await? {
-            self.take_branch(kept, &commit).await?;
+        let moved = self.private_branch(tree, kept.branch).await?;
+        if let Some(commit) = &moved {
+            self.take_branch(kept, commit).await?;
         }
         let tip = self.branch_commit(kept.branch).await?;
         let head = self.head_of(tree).await?;
-        let is_on_branch = head.on.as_deref() == Some(&*branch_ref(kept.branch));
-        // The branch in the private repository may lag the project's after a crash.
-        Ok((if is_on_branch { Head { commit: tip.clone(), ..head } } else { head }, tip))
+        if head.on.as_deref() != Some(&*branch_ref(kept.branch)) {
+            return Ok((head, tip));
+        }
+        let commit = match &tip {
+            Some(tip) if moved.as_ref() != Some(tip) && !tree.has_set_branch(tip)? => {
+                let found = match &head.commit {
+                    Some(commit) => self.commit_of(commit).await?,
+                    None => None,
+                };
+                found.or(self.origin_of(tree).await?)
+            }
+            // The branch in the private repository may lag the project's after a crash.
+            _ => tip.clone(),
+        };
+        Ok((Head { commit, ..head }, tip))
     }
 
     /// Moves the branch of a feature to the commit in the agent's private repository.

@@ -27,6 +27,8 @@ const AT: &str = "at";
 const BRANCH: &str = "branch";
 /// The commit of the target that the content is based on.
 const BASE: &str = "base";
+/// The commit to which a seal moves the branch.
+const SEALED: &str = "sealed";
 /// The commit at which the project's set-up last succeeded in the tree.
 const SET_UP: &str = "set-up";
 /// A session, and the commit of the target when it began.
@@ -223,6 +225,19 @@ impl Tree {
     /// The commit to which Longhaul last set the branch in the private repository.
     pub(in crate::git) fn branch_at(&self) -> Result<Option<String>, Failure> {
         self.recorded(BRANCH)
+    }
+
+    /// Records the commit of the files before a seal moves the branch there: it may die in between.
+    pub(in crate::git) fn set_sealed(&self, commit: &str) -> Result<(), Failure> {
+        files::write(&self.records.join(SEALED), commit.as_bytes())
+    }
+
+    /// Whether Longhaul moved the branch to this commit with the files of the tree. Otherwise another
+    /// program did, and the files are not based on it.
+    pub(in crate::git) fn has_set_branch(&self, commit: &str) -> Result<bool, Failure> {
+        let Some(at) = self.at()? else { return Ok(true) };
+        let known = [Some(at), self.branch_at()?, self.recorded(SEALED)?];
+        Ok(known.iter().flatten().any(|known| known == commit))
     }
 
     /// Records the commit of the target that the content is based on.
