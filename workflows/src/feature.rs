@@ -221,7 +221,7 @@ async fn failed_when_merged(
         else {
             return Ok(Some(failed));
         };
-        regression.retain(|check| check.feature != broken);
+        regression.retain(|check| *check != broken);
     }
 }
 

@@ -9,6 +9,10 @@ use crate::contracts::{
 };
 use crate::text::short;
 
+/// The remedy for a person who began the history of the target anew.
+const UNRELATED: &str =
+    " (with `--allow-unrelated-histories`, if git refuses to merge unrelated histories)";
+
 /// The prompt of a session.
 pub fn session(input: &SessionInput) -> String {
     let mut text = String::new();
@@ -141,8 +145,9 @@ fn situation(text: &mut String, reason: SessionReason, feedback: &Feedback) {
     if let Some(behind) = &feedback.behind {
         let _ = writeln!(
             text,
-            "The target has moved, and this work conflicts with it in {}. Run `git merge {}` first, \
-             resolve the conflicts and commit: the landed work may fix the failure.\n",
+            "The target has moved, and this work conflicts with it in {}. Run `git merge {}` \
+             first{UNRELATED}, resolve the conflicts and commit: the landed work may fix the \
+             failure.\n",
             behind.files.join(", "),
             behind.tip
         );
@@ -234,8 +239,8 @@ pub(crate) fn problem_text(problem: &Problem) -> String {
             failed_check(evidence)
         ),
         Problem::Conflict { tip, files, output } => format!(
-            "Run `git merge {tip}` (if git refuses to merge unrelated histories, with \
-             `--allow-unrelated-histories`), resolve the conflicts in {}, and commit.\n\n```\n{}\n```",
+            "Run `git merge {tip}`{UNRELATED}, resolve the conflicts in {}, and commit.\n\n\
+             ```\n{}\n```",
             files.join(", "),
             output.trim_end()
         ),

@@ -113,3 +113,13 @@ async fn a_tree_that_is_made_again_knows_which_landing_its_work_is_based_on() {
     assert_eq!(opened.head, sealed);
     assert_eq!(merged(&world, &sealed).await, "login.txt");
 }
+
+/// A fork continues in a tree that no feature has opened.
+#[tokio::test]
+async fn a_tree_without_a_record_of_its_base_knows_the_landings_of_the_project() {
+    let (world, begin, sealed) = work_on_a_landing().await;
+    let record = world.data().join("git/shop-1a2b3c/trees/login/base");
+    std::fs::remove_file(record).unwrap();
+    world.run(&["reset", "--quiet", "--hard", &begin]);
+    assert_eq!(merged(&world, &sealed).await, "login.txt");
+}

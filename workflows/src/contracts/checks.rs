@@ -106,6 +106,9 @@ pub struct ChecksReport {
     pub evidence: Vec<Evidence>,
 }
 
+/// The exit codes of shells for a command that cannot be executed, or was not found.
+const CANNOT_RUN: [i32; 2] = [126, 127];
+
 /// The evidence of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
@@ -174,6 +177,11 @@ impl Evidence {
     /// Whether the check passed.
     pub fn passed(&self) -> bool {
         self.exit_code == Some(0)
+    }
+
+    /// Whether its failure says something about the content: it ended by itself, and could be run.
+    pub fn is_verdict(&self) -> bool {
+        self.exit_code.is_some_and(|code| !CANNOT_RUN.contains(&code))
     }
 
     /// Its kind, for people: the check or the set-up script.

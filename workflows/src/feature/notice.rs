@@ -44,7 +44,8 @@ pub(super) async fn unready(
 /// of the work. Returns why no session can make a check pass.
 async fn base(context: &mut dyn Context, work: &mut Work) -> Result<Option<BlockReason>, Stop> {
     let own = &work.input.feature.checks;
-    if own.is_empty() || work.broken.is_some() || work.reason != SessionReason::Start {
+    let is_first = work.reason == SessionReason::Start || work.input.claimed;
+    if own.is_empty() || work.broken.is_some() || !is_first {
         return Ok(None);
     }
     let report = context.call::<Precheck>(work.precheck()).await?;

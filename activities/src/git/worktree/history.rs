@@ -69,7 +69,13 @@ impl Repository {
         work: &str,
         tip: &str,
     ) -> Result<Option<String>, Failure> {
-        let Some(base) = self.left_base(tree, tip).await? else { return Ok(None) };
+        let left = match tree.base()? {
+            Some(_) => self.left_base(tree, tip).await?,
+            // The tree of a fork: its work was based on an earlier target.
+            None if work != tip => self.left_landing(work, tip).await?,
+            None => None,
+        };
+        let Some(base) = left else { return Ok(None) };
         // An agent that has merged the target has settled what the work brings back.
         let has_merged =
             self.is_ancestor(tip, work).await? && !self.is_ancestor(tip, &base).await?;
