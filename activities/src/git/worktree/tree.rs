@@ -232,8 +232,8 @@ impl Tree {
         files::write(&self.records.join(SEALED), commit.as_bytes())
     }
 
-    /// Whether Longhaul moved the branch to this commit with the files of the tree. Otherwise another
-    /// program did, and the files are not based on it.
+    /// Whether Longhaul moved the branch to this commit with the files of the tree. Otherwise
+    /// another program did, and the files are not based on it.
     pub(in crate::git) fn has_set_branch(&self, commit: &str) -> Result<bool, Failure> {
         let Some(at) = self.at()? else { return Ok(true) };
         let known = [Some(at), self.branch_at()?, self.recorded(SEALED)?];
