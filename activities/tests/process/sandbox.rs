@@ -128,16 +128,17 @@ fn keyring_of_the_user() {
 #[tokio::test]
 async fn nothing_can_be_left_in_the_kernel() {
     let program = std::env::current_exe().unwrap();
-    let script = format!(
-        "TRY_KEYRING=1 '{}' sandbox::keyring_of_the_user --exact --nocapture | grep keyring:",
-        program.display()
-    );
+    let script =
+        "TRY_KEYRING=1 ./try sandbox::keyring_of_the_user --exact --nocapture | grep keyring:";
     let tried = |level: Option<Level>| {
-        let (world, script) = (world(), script.clone());
+        let world = world();
+        // A sandbox may hide the place of this program.
+        let place = if level.is_some() { "data/trees/mine/try" } else { "work/try" };
+        std::fs::copy(&program, world.path(place)).unwrap();
         async move {
             let spec = match level {
-                Some(level) => spec(&world, sandbox(&world, level), &script),
-                None => world.spec(&script),
+                Some(level) => spec(&world, sandbox(&world, level), script),
+                None => world.spec(script),
             };
             world.run(&spec).await.unwrap().output_tail
         }

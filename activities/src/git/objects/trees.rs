@@ -1,6 +1,6 @@
 //! Git trees without a work tree: merges them, and replaces single files.
 
-use longhaul_engine::Failure;
+use longhaul_engine::{Failure, FailureKind};
 use tempfile::TempDir;
 
 use super::read::{DIRECTORY, Entries, Entry};
@@ -50,13 +50,14 @@ impl Repository {
         theirs: &str,
         left: Option<&str>,
     ) -> Result<TreeMerge, Failure> {
-        // Git before 2.40 has no such option.
-        if let Some(left) = left
-            && let Ok(merged) = self.merge_trees(ours, theirs, Some(left)).await
-        {
-            return Ok(merged);
+        let Some(left) = left else { return self.merge_commits(ours, theirs).await };
+        match self.merge_trees(ours, theirs, Some(left)).await {
+            // Git before 2.40 has no such option.
+            Err(failure) if failure.kind != FailureKind::Machine => {
+                self.merge_commits(ours, theirs).await
+            }
+            merged => merged,
         }
-        self.merge_commits(ours, theirs).await
     }
 
     async fn merge_trees(
@@ -72,7 +73,8 @@ impl Repository {
         };
         let git = self.plumbing.git().arg("merge-tree").args(options).arg(base);
         let finished = git.args(["-z", ours, theirs]).finish().await?;
-        if !matches!(finished.code(), Some(0 | 1)) {
+        // Without a tree, it could not read a commit.
+        if !matches!(finished.code(), Some(0 | 1)) || finished.stdout.is_empty() {
             return Err(finished.failure());
         }
         let mut parts = finished.stdout.split(|byte| *byte == 0);
