@@ -112,12 +112,6 @@ impl FeatureBlock {
     }
 }
 
-impl From<BlockReason> for FeatureBlock {
-    fn from(reason: BlockReason) -> Self {
-        Self { reason, problem: None }
-    }
-}
-
 impl BlockReason {
     /// The spent resource: more of it helps.
     pub fn over_limit(&self) -> Option<Resource> {

@@ -80,24 +80,25 @@ pub(in crate::git) async fn lock_of_settings(
 ) -> Result<Option<String>, Failure> {
     let lock = common.join("config.lock");
     let holder = wait_for_release(&lock, Some(checkout), Instant::now()).await;
-    if holder.is_some() && is_forgotten(&lock, Some(checkout)) {
+    let is_left =
+        age_of(&lock).is_some_and(|age| is_forgotten(age, holder_of(&lock, Some(checkout))));
+    if holder.is_some() && is_left {
         tracing::warn!(lock = %lock.display(), "removing a lock that a killed git left");
         return files::remove(&lock).map(|()| None);
     }
     Ok(holder)
 }
 
-fn is_forgotten(lock: &Path, checkout: Option<&Path>) -> bool {
-    age_of(lock).is_some_and(|age| age.is_at_least(OLD))
-        && holder_of(lock, checkout) == Holder::None
+/// Whether a lock in the user's repository is stale.
+fn is_forgotten(age: Age, holder: Holder) -> bool {
+    holder == Holder::None && age.is_at_least(OLD)
 }
 
 async fn wait_for_release(lock: &Path, checkout: Option<&Path>, begun: Instant) -> Option<String> {
     loop {
         let age = age_of(lock)?;
         let holder = holder_of(lock, checkout);
-        let is_forgotten = holder == Holder::None && age.is_at_least(OLD);
-        if is_forgotten || begun.elapsed() >= POLITE {
+        if is_forgotten(age, holder) || begun.elapsed() >= POLITE {
             return Some(describe(lock, age, holder));
         }
         tokio::time::sleep(LOOK_AGAIN).await;

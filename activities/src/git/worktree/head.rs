@@ -73,8 +73,7 @@ impl Repository {
         start: &str,
         reports: &mut Vec<Tampering>,
     ) -> Result<(), Failure> {
-        let no_index = tree.index().with_extension("none");
-        let state = Snapshot::take(self, &tree.path, &no_index, start).await?.tree().await?;
+        let state = self.content_of(tree, start).await?;
         let what = format!(
             "the repository has lost the commit that the work on {} began on; its files are kept",
             expected.kept.branch
@@ -130,13 +129,8 @@ impl Repository {
         }
         let commit =
             NewCommit { tree: state, parents: &[head], message: expected.message, at: None };
-        let merged = self.merge_commits(tip, &self.commit(&commit).await?).await?;
-        if !merged.conflicts.is_empty() || merged.tree == self.tree_of(tip).await? {
-            return Ok(None);
-        }
-        let commit =
-            NewCommit { tree: &merged.tree, parents: &[tip], message: expected.message, at: None };
-        self.commit(&commit).await.map(Some)
+        let work = self.commit(&commit).await?;
+        self.merged_onto(tip, &work, expected.message, None).await
     }
 }
 

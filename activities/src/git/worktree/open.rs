@@ -24,6 +24,13 @@ pub(in crate::git) struct KeptRefs<'a> {
     pub(in crate::git) commits: &'a str,
 }
 
+impl KeptRefs<'_> {
+    /// The message of a commit that keeps uncommitted files.
+    fn message(&self) -> String {
+        format!("Longhaul: found in the work tree of {}\n", self.branch)
+    }
+}
+
 impl Repository {
     pub(in crate::git) async fn open_worktree(
         &self,
@@ -77,15 +84,30 @@ impl Repository {
         if self.merge_base(&tip, &found).await?.is_none() {
             return Ok(());
         }
-        let merged = self.merge_commits(&tip, &found).await?;
-        if merged.conflicts.is_empty() && merged.tree != self.tree_of(&tip).await? {
-            let message = "Longhaul: found in the work tree\n";
-            let at = Some(self.time_of(&found).await?);
-            let commit = NewCommit { tree: &merged.tree, parents: &[&tip], message, at };
-            let commit = self.commit(&commit).await?;
-            self.advance_branch(branch, &commit).await?;
+        // With a date of its own, each attempt would make another commit.
+        let at = Some(self.time_of(&found).await?);
+        let message = "Longhaul: found in the work tree\n";
+        match self.merged_onto(&tip, &found, message, at).await? {
+            Some(commit) => self.advance_branch(branch, &commit).await,
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// A commit on the tip with what another commit adds to it; `None` if that is nothing, or if
+    /// it conflicts.
+    pub(in crate::git) async fn merged_onto(
+        &self,
+        tip: &str,
+        other: &str,
+        message: &str,
+        at: Option<i64>,
+    ) -> Result<Option<String>, Failure> {
+        let merged = self.merge_commits(tip, other).await?;
+        if !merged.conflicts.is_empty() || merged.tree == self.tree_of(tip).await? {
+            return Ok(None);
+        }
+        let commit = NewCommit { tree: &merged.tree, parents: &[tip], message, at };
+        self.commit(&commit).await.map(Some)
     }
 
     /// Refuses a branch that is checked out: moving it would make the files there look changed.
@@ -166,11 +188,7 @@ impl Repository {
         }
         // The index of a suspect tree cannot be trusted, and a tree that was never checked out has
         // none: files missing then were not deleted.
-        let index = if condition == Condition::Sound {
-            tree.index()
-        } else {
-            tree.index().with_extension("none")
-        };
+        let index = if condition == Condition::Sound { tree.index() } else { tree.no_index() };
         let snapshot = Snapshot::take(self, &tree.path, &index, &base).await?;
         let is_indexed = snapshot.had_index;
         let state = snapshot.tree().await?;
@@ -182,8 +200,7 @@ impl Repository {
             None => true,
         };
         if has_changes || has_strayed {
-            let message = format!("Longhaul: found in the work tree of {}\n", kept.branch);
-            self.keep(kept.rescue, &state, Some(&base), &message).await?;
+            self.keep(kept.rescue, &state, Some(&base), &kept.message()).await?;
         }
         Ok(is_settled && is_indexed && changes.is_empty() && is_current)
     }
@@ -208,12 +225,19 @@ impl Repository {
         fallback: &str,
     ) -> Result<bool, Failure> {
         let from = self.origin_of(tree).await?;
-        let no_index = tree.index().with_extension("none");
-        let listed = from.as_deref().unwrap_or(fallback);
-        let state = Snapshot::take(self, &tree.path, &no_index, listed).await?.tree().await?;
-        let message = format!("Longhaul: found in the work tree of {}\n", kept.branch);
-        self.keep(kept.rescue, &state, from.as_deref(), &message).await?;
+        let state = self.content_of(tree, from.as_deref().unwrap_or(fallback)).await?;
+        self.keep(kept.rescue, &state, from.as_deref(), &kept.message()).await?;
         Ok(false)
+    }
+
+    /// The files of a tree as they are, whatever its index says; those that git ignores count if a
+    /// commit lists them.
+    pub(in crate::git) async fn content_of(
+        &self,
+        tree: &Tree,
+        listed: &str,
+    ) -> Result<String, Failure> {
+        Snapshot::take(self, &tree.path, &tree.no_index(), listed).await?.tree().await
     }
 
     /// The commit that the files of a tree come from, as far as the repository still has it.

@@ -77,6 +77,11 @@ impl Tree {
         self.plumbing.git_in(&self.path, &self.index())
     }
 
+    /// The path of an index that does not exist: all files count as they are, and none as deleted.
+    pub(in crate::git) fn no_index(&self) -> PathBuf {
+        self.index().with_extension("none")
+    }
+
     /// Longhaul's own index of it.
     pub(in crate::git) fn index(&self) -> PathBuf {
         self.records.join("index")
