@@ -292,20 +292,25 @@ async fn a_branch_that_is_deleted_during_a_session_takes_nothing_back() {
 
 #[tokio::test]
 async fn work_whose_base_is_lost_too_is_kept_and_not_committed() {
-    let world = World::new();
-    world.open("login").await;
-    write(&world.tree("login"), "login.txt", "login\n");
-    world.run(&["branch", "--quiet", "-D", "longhaul/login"]);
-    world.write("user.txt", "mine\n");
-    world.run(&["add", "--all"]);
-    world.run(&["commit", "--quiet", "--amend", "--message", "Another beginning"]);
-    world.run(&["reflog", "expire", "--expire=now", "--all"]);
-    world.run(&["gc", "--quiet", "--prune=now"]);
-    let sealed = world.seal("login").await;
-    assert_eq!(sealed.commit, world.at("main"));
-    let kept = world.run(&["show", &format!("{}:login.txt", rescue("login", 2))]);
-    assert_eq!(kept, "login");
-    assert!(sealed.tampered[0].what.contains("has lost the commit"), "{:?}", sealed.tampered);
+    for is_moved in [false, true] {
+        let world = World::new();
+        world.open("login").await;
+        write(&world.tree("login"), "login.txt", "login\n");
+        world.run(&["branch", "--quiet", "-D", "longhaul/login"]);
+        world.write("user.txt", "mine\n");
+        world.run(&["add", "--all"]);
+        world.run(&["commit", "--quiet", "--amend", "--message", "Another beginning"]);
+        world.run(&["reflog", "expire", "--expire=now", "--all"]);
+        world.run(&["gc", "--quiet", "--prune=now"]);
+        if is_moved {
+            world.run(&["branch", "--quiet", "longhaul/login", "main"]);
+        }
+        let sealed = world.seal("login").await;
+        assert_eq!(sealed.commit, world.at("main"));
+        let kept = world.run(&["show", &format!("{}:login.txt", rescue("login", 2))]);
+        assert_eq!(kept, "login");
+        assert!(sealed.tampered[0].what.contains("has lost the commit"), "{:?}", sealed.tampered);
+    }
 }
 
 /// A person commits to the target and moves the branch of the work there.

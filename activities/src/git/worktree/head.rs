@@ -58,6 +58,11 @@ impl Repository {
                 self.restore_lost(tree, expected, &start, reports).await?;
                 Ok(start)
             }
+            // Something moved the branch, and the repository has lost what the files come from.
+            (Some(tip), None) if head.on.as_ref() == Some(&reference) => {
+                self.restore_lost(tree, expected, &tip, reports).await?;
+                Ok(tip)
+            }
             // A new branch without a commit: its files stay and become a commit on the feature's
             // branch.
             (Some(tip), None) => Ok(tip),
